@@ -1,0 +1,110 @@
+"""What heads do: scores of every head on a prompt, and the stages by which one head's pattern comes about.
+
+Shapes: L layers, H heads, T positions. Rows are queries, columns keys.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from .. import positions
+from ..capture import Trace
+from ..config import GPTConfig
+
+HEAD_SCORES = {
+    "previous_token": "attention to the token just before, mean over the positions from 1 on",
+    "first_token": "attention to position 0, mean over the positions from 1 on; high in a sink, where it means 'nothing to say'",
+    "self": "attention to the token itself, mean over the positions from 1 on",
+    "induction": "attention to what followed the token's earlier occurrences, mean over the tokens that have some (Olsson 2022)",
+    "duplicate_token": "attention to the token's earlier occurrences, mean over the tokens that have some (Wang 2022)",
+    "entropy": "mean over the positions of the row's entropy in nats: 0 is all on one token",
+}
+
+
+def head_scores(run: Trace) -> dict[str, np.ndarray]:
+    """Each of HEAD_SCORES for every head: (L, H) arrays; NaN where the prompt has no position it could be measured at.
+
+    Induction and duplicate-token heads: Olsson et al. 2022, https://arxiv.org/abs/2209.11895; Wang et al. 2022,
+    https://arxiv.org/abs/2211.00593. All but the entropy are shares of attention, from 0 to 1.
+    """
+    layers = range(run.config.n_layer)
+    patterns = np.stack([run[f"blocks.{layer}.attn.hook_pattern"].numpy() for layer in layers])  # (L, H, T, T)
+    size = len(run.ids)
+    query, key = np.mgrid[:size, :size]
+    earlier = _same_token(run.ids.numpy()) & (key < query)
+    return {
+        "previous_token": _share(patterns, key == query - 1),
+        "first_token": _share(patterns, (key == 0) & (query > 0)),
+        "self": _share(patterns, (key == query) & (query > 0)),
+        "induction": _share(patterns, _next_column(earlier) & (key < query)),
+        "duplicate_token": _share(patterns, earlier),
+        "entropy": _entropy(patterns),
+    }
+
+
+def _same_token(ids: np.ndarray) -> np.ndarray:
+    return ids[:, None] == ids[None, :]
+
+
+def _next_column(where: np.ndarray) -> np.ndarray:
+    """Each marked key moved to the one after it."""
+    return np.pad(where, ((0, 0), (1, 0)))[:, :-1]
+
+
+def _share(patterns: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """The attention (L, H) that goes to `targets` (T, T), mean over the queries that have a target."""
+    rows = targets.any(axis=1)
+    if not rows.any():
+        return np.full(patterns.shape[:2], np.nan)
+    return (patterns * targets).sum(-1)[..., rows].mean(-1)
+
+
+def _entropy(patterns: np.ndarray) -> np.ndarray:
+    surprise = np.log(patterns, out=np.zeros_like(patterns), where=patterns > 0)
+    return -(patterns * surprise).sum(-1).mean(-1)
+
+
+def repeated_random_ids(config: GPTConfig, seed: int = 0, length: int | None = None) -> torch.Tensor:
+    """The bos, where the model has one, then `length` distinct random ids twice: (1 + 2 length,). What induction is measured on.
+
+    length is by default what fits in block_size, at most 63.
+    """
+    bos = config.bos_token_id
+    front = [] if bos is None else [bos]
+    ordinary = np.delete(np.arange(config.vocab_size), front)
+    if length is None:
+        length = min(63, (config.block_size - len(front)) // 2, len(ordinary))
+    half = np.random.default_rng(seed).choice(ordinary, length, replace=False)
+    return torch.from_numpy(np.concatenate([front, half, half]).astype(np.int64))
+
+
+class Stages(NamedTuple):
+    """How one head's pattern comes about: (T, T) each; bias is None without ALiBi."""
+
+    raw: np.ndarray  # q . k
+    scaled: np.ndarray  # times attn_scale, 1 / sqrt(D)
+    bias: np.ndarray | None  # the position bias alone
+    biased: np.ndarray
+    masked: np.ndarray  # -inf in the future, where there is a mask
+    pattern: np.ndarray
+
+
+def attention_stages(run: Trace, layer: int, head: int) -> Stages:
+    """The stages of one head; `masked` and `pattern` are the captured ones, the others are computed from q and k."""
+    config, block = run.config, f"blocks.{layer}.attn."
+    prefix = "hook_rot_" if config.pos_encoding == "rotary" else "hook_"
+    q = run[f"{block}{prefix}q"][:, head]
+    k = run[f"{block}{prefix}k"][:, head * config.n_kv_head // config.n_head]
+    raw = q @ k.T
+    scaled, bias = raw * config.attn_scale, None
+    if config.pos_encoding == "alibi":
+        at = torch.arange(len(run.ids))
+        bias = positions.alibi_bias(at, at, config.n_head)[head]
+    biased = scaled if bias is None else scaled + bias
+    masked, pattern = run[f"{block}hook_attn_scores"][head], run[f"{block}hook_pattern"][head]
+    return Stages(
+        raw.numpy(), scaled.numpy(), None if bias is None else bias.numpy(), biased.numpy(), masked.numpy(), pattern.numpy()
+    )

@@ -1,0 +1,7 @@
+"""Training: text in, a checkpoint out. `python -m gptviz.training --help` is the same from the command line."""
+
+from .data import read_stories, split_stories
+from .evaluate import Evaluation, evaluate
+from .loop import Options, Progress, train
+
+__all__ = ["Evaluation", "Options", "Progress", "evaluate", "read_stories", "split_stories", "train"]

@@ -1,0 +1,156 @@
+// Hosts plotly.js: one figure in one node, redrawn in place.
+
+const hosts = new WeakMap(); // the component's root element -> host
+let library; // plotly.js, loaded once for the page
+
+function fetchScript(source) {
+  return new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    const failed = `plotly.js could not be loaded from ${source}: is server.enableStaticServing on?`;
+    script.src = new URL(source, document.baseURI).href;
+    // Streamlit answers an unknown address with its own page, which loads and defines nothing.
+    script.onload = () => (window.Plotly ? resolve(window.Plotly) : reject(new Error(failed)));
+    script.onerror = () => reject(new Error(failed));
+    document.head.append(script);
+  });
+}
+
+function load(source) {
+  library ??= fetchScript(source).catch((error) => {
+    library = undefined; // so that the next run tries again
+    throw error;
+  });
+  return library;
+}
+
+function start(root) {
+  const frame = document.createElement("div");
+  const node = document.createElement("div");
+  const message = document.createElement("p");
+  frame.className = "gptviz-plot";
+  message.className = "message";
+  message.setAttribute("role", "status");
+  node.setAttribute("role", "img");
+  frame.append(node, message);
+  root.append(frame);
+  const host = { frame, node, message, turn: 0 };
+  host.observer = new ResizeObserver(() => requestAnimationFrame(() => resize(host)));
+  host.observer.observe(frame);
+  hosts.set(root, host);
+  return host;
+}
+
+function stop(root) {
+  const host = hosts.get(root);
+  hosts.delete(root);
+  host.turn += 1;
+  host.observer.disconnect();
+  if (host.Plotly) host.Plotly.purge(host.node);
+  host.frame.remove();
+}
+
+function resize(host) {
+  const width = host.frame.clientWidth;
+  if (!host.drawn || host.fixed || width === 0 || width === host.width) return;
+  host.width = width;
+  host.Plotly.Plots.resize(host.node);
+}
+
+// The page's colours, as a layout. A figure's own layout wins over it, its template does not: colours follow the
+// theme even when it is switched without a rerun.
+function themed(node) {
+  const style = getComputedStyle(node);
+  const colour = (name) => style.getPropertyValue(`--st-${name}`).trim();
+  const text = colour("text-color");
+  const page = colour("background-color");
+  const font = { color: text, family: colour("font") };
+  const line = colour("border-color");
+  const clear = "rgba(0,0,0,0)";
+  const axis = { gridcolor: line, zerolinecolor: line, linecolor: line, tickcolor: line };
+  const axis3d = { ...axis, backgroundcolor: clear, color: text };
+  return {
+    paper_bgcolor: clear,
+    plot_bgcolor: clear,
+    font,
+    xaxis: axis,
+    yaxis: axis,
+    scene: { xaxis: axis3d, yaxis: axis3d, zaxis: axis3d },
+    hoverlabel: { bgcolor: page, bordercolor: text, font },
+    modebar: { bgcolor: page, color: text, activecolor: text },
+  };
+}
+
+function merge(under, over) {
+  const both = { ...under };
+  for (const [name, value] of Object.entries(over)) {
+    const nested = value?.constructor === Object && both[name]?.constructor === Object;
+    both[name] = nested ? merge(both[name], value) : value;
+  }
+  return both;
+}
+
+function layoutOf(host, figure, options) {
+  const layout = { uirevision: "kept", ...figure.layout, height: options.height };
+  const template = layout.template ?? {};
+  layout.template = { ...template, layout: merge(template.layout ?? {}, themed(host.node)) };
+  layout.autosize = layout.width === undefined;
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) layout.transition = { duration: 0 };
+  return layout;
+}
+
+function download(host, format) {
+  const { data, layout, clientWidth: width, clientHeight: height } = host.node;
+  const background = getComputedStyle(host.node).getPropertyValue("--st-background-color").trim();
+  const figure = { data, layout: { ...layout, paper_bgcolor: background } };
+  return host.Plotly.downloadImage(figure, { format, width, height, scale: 3, filename: "gptviz" });
+}
+
+function configOf(host, layout) {
+  const icons = host.Plotly.Icons;
+  const save = (format, icon) => ({
+    name: `download-${format}`,
+    title: `Download as ${format.toUpperCase()}`,
+    icon,
+    click: () => download(host, format),
+  });
+  const reset = layout.scene ? "resetCameraDefault3d" : "resetScale2d";
+  return {
+    displaylogo: false,
+    showSendToCloud: false,
+    modeBarButtons: [[save("png", icons.camera), save("svg", icons.disk), reset]],
+  };
+}
+
+function report(host, { points }) {
+  if (!host.clickable) return;
+  const { x, y, z, customdata, curveNumber: curve } = points[0];
+  host.send({ x, y, z: z ?? null, customdata: customdata ?? null, curve });
+}
+
+async function draw(host, { figure, options }) {
+  const turn = ++host.turn;
+  host.node.style.height = `${options.height}px`;
+  host.node.setAttribute("aria-label", options.alt);
+  host.node.classList.toggle("clickable", options.clickable);
+  host.clickable = options.clickable;
+  host.Plotly = await load(options.source);
+  if (turn !== host.turn) return; // a later run has overtaken this one, or the component is gone
+  const layout = layoutOf(host, figure, options);
+  host.fixed = !layout.autosize;
+  host.width = host.frame.clientWidth;
+  host.config ??= configOf(host, layout); // made once: react starts over, zoom lost, when the configuration differs
+  await host.Plotly.react(host.node, figure.data, layout, host.config);
+  if (!host.drawn) host.node.on("plotly_click", (event) => report(host, event));
+  host.drawn = true;
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const host = hosts.get(parentElement) ?? start(parentElement);
+  host.send = (click) => setTriggerValue("click", click);
+  host.message.textContent = "";
+  draw(host, JSON.parse(new TextDecoder().decode(data))).catch((error) => {
+    host.message.textContent = error.message;
+    if (!host.drawn) host.node.style.height = "0";
+  });
+  return () => stop(parentElement);
+}

@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+
+from gptviz.figures.pixels import max_pool, quantise
+
+
+def test_quantise_is_monotone_and_uses_the_whole_range():
+    values = np.linspace(0, 1, 1000)
+    levels = quantise(values)
+    assert levels.dtype == np.uint8
+    assert (levels[0], levels[-1]) == (0, 254)
+    assert (np.diff(levels.astype(int)) >= 0).all()
+    assert len(np.unique(levels)) == 255
+
+
+def test_255_is_for_masked_cells_alone():
+    levels = quantise(np.array([[0.5, np.nan], [-np.inf, 2.0]]), maximum=1)
+    np.testing.assert_array_equal(levels, [[127, 255], [255, 254]])
+
+
+@pytest.mark.parametrize("array", [np.zeros((2, 2)), np.full((2, 2), -1.0)])
+def test_nothing_above_zero_is_the_background(array):
+    assert (quantise(array) == 0).all()
+
+
+def test_an_array_without_numbers_is_masked():
+    assert (quantise(np.full((3, 3), np.nan)) == 255).all()
+
+
+@pytest.mark.parametrize("length", [65, 100, 128, 1000])
+def test_pooling_keeps_a_lone_bright_cell(length):
+    for row, column in [(0, 0), (length - 1, length - 1), (length // 3, length // 2)]:
+        matrix = np.zeros((length, length), np.float32)
+        matrix[row, column] = 0.9
+        pooled = max_pool(matrix)
+        assert pooled.shape == (64, 64)
+        assert pooled[row * 64 // length, column * 64 // length] == np.float32(0.9)
+        assert (pooled > 0).sum() == 1
+
+
+def test_pooling_never_enlarges():
+    matrix = np.arange(9.0).reshape(3, 3)
+    np.testing.assert_array_equal(max_pool(matrix), matrix)
+    assert max_pool(np.zeros((3, 200)), size=50).shape == (3, 50)
+
+
+def test_pooled_cells_are_masked_only_where_all_they_cover_is():
+    matrix = np.where(np.triu(np.ones((128, 128), bool), 1), np.nan, 0.5)
+    pooled = max_pool(matrix)
+    np.testing.assert_array_equal(np.isnan(pooled), np.triu(np.ones((64, 64), bool), 1))
+
+
+def test_all_heads_are_pooled_at_once():
+    heads = np.random.default_rng(0).random((2, 3, 130, 130))
+    pooled = max_pool(heads)
+    assert pooled.shape == (2, 3, 64, 64)
+    np.testing.assert_array_equal(pooled[1, 2], max_pool(heads[1, 2]))
