@@ -17,11 +17,12 @@ from .config import GPTConfig
 from .edits import Edit, install
 from .errors import GptvizError
 from .model import GPT, view
+from .positions import ADDED
 
 
 @dataclass(frozen=True)
 class Trace:
-    """What a forward pass computed: detached float32 copies on the CPU, without the batch, by TransformerLens's hook names.
+    """What a forward pass computed, by TransformerLens's hook names: detached float32 copies on the CPU, no batch.
 
     run["blocks.0.attn.hook_pattern"] is (H, T, T); the names an architecture has are `run.activations`.
     """
@@ -43,9 +44,9 @@ class Trace:
 
 
 def _why_absent(name: str, config: GPTConfig) -> str:
-    if name == "hook_pos_embed":
+    if name == "hook_pos_embed" and config.pos_encoding not in ADDED:
         return f"with pos_encoding = {config.pos_encoding!r} no position is added to the embeddings."
-    if "hook_rot_" in name:
+    if "hook_rot_" in name and config.pos_encoding != "rotary":
         return f"only rotary positions turn queries and keys, and pos_encoding = {config.pos_encoding!r}."
     if "hook_resid_mid" in name and config.parallel_residual:
         return "with a parallel residual there is no stream between attention and FFN."

@@ -1,12 +1,11 @@
 """Models on disk: a folder with config.json, model.safetensors, tokenizer.json and card.json.
 
-Files are untrusted: JSON and safetensors only, and nothing is allocated before the file's shapes agree with its configuration.
+Files are untrusted: JSON and safetensors only, and nothing is allocated before the file's shapes agree with its config.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
@@ -67,7 +66,7 @@ def load(source: str | Path) -> Checkpoint:
 def _unreadable(path: Path) -> str:
     names = ", ".join(bundled()) or "none"
     if path.is_file():
-        return f"{path} is not a checkpoint this version can read: give a .safetensors file or a folder with a {CONFIG}."
+        return f"{path} is no checkpoint this version can read: give a .safetensors file or a folder with a {CONFIG}."
     return f"There is no checkpoint {str(path)!r}: it is no folder, no file and no bundled name (bundled: {names})."
 
 
@@ -147,17 +146,20 @@ def _read_weights(path: Path, config: GPTConfig, naming: _Naming) -> dict[str, T
                 name: naming.shape(theirs, tuple(file.get_slice(theirs).get_shape())) for theirs, name in ours.items()
             }
             _check_shapes(shapes, config)
-            return {name: _finite(name, naming.tensor(theirs, file.get_tensor(theirs))) for theirs, name in ours.items()}
+            read = {name: naming.tensor(theirs, file.get_tensor(theirs)) for theirs, name in ours.items()}
     except FileNotFoundError:
         raise GptvizError(f"There is no {path.name} in {path.parent}: this folder is no checkpoint.") from None
     except (SafetensorError, OSError) as error:
         raise GptvizError(f"{path.name} is not a whole safetensors file: {error}") from error
+    return {name: _finite(name, tensor) for name, tensor in read.items()}
 
 
 def _check_shapes(found: Mapping[str, tuple[int, ...]], config: GPTConfig) -> None:
     """Raises GptvizError unless the file holds exactly the parameters of such a model."""
     if config.n_layer > len(found):
-        raise GptvizError(f"The configuration says n_layer = {config.n_layer}, but the file holds only {len(found)} tensors.")
+        raise GptvizError(
+            f"The configuration says n_layer = {config.n_layer}; the file holds only {len(found)} tensors."
+        )
     wanted = {row.name: tuple(row.shape) for row in sizing.parameter_table(config)}
     _name_some(set(wanted) - set(found), "lacks", "the configuration asks for")
     _name_some(set(found) - set(wanted), "holds", "this architecture does not have")
@@ -190,8 +192,12 @@ def _build(config: GPTConfig, weights: Mapping[str, Tensor]) -> GPT:
 
 
 def save(checkpoint: Checkpoint, folder: str | Path, dtype: torch.dtype | None = None) -> Path:
-    """Write the folder, whole or not at all; what stood there is replaced. Weights are float32 unless dtype says otherwise."""
-    folder = Path(folder)
+    """Write the folder, whole or not at all, in place of a checkpoint that stood there. Weights are float32 by default.
+
+    Raises GptvizError where anything else stands there.
+    """
+    folder = Path(folder).resolve()
+    check_replaceable(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
@@ -203,10 +209,21 @@ def save(checkpoint: Checkpoint, folder: str | Path, dtype: torch.dtype | None =
     return folder
 
 
+def check_replaceable(folder: str | Path) -> None:
+    """Raises GptvizError unless saving there would replace nothing but a checkpoint."""
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise GptvizError(f"{folder} is a file: a checkpoint is a folder.")
+    others = sorted(path.name for path in folder.glob("*") if path.name not in (CONFIG, WEIGHTS, TOKENIZER, CARD))
+    if others:
+        raise GptvizError(
+            f"{folder} holds {others[0]!r}, which saving here would remove: give the checkpoint its own folder."
+        )
+
+
 def _write(checkpoint: Checkpoint, folder: Path, dtype: torch.dtype) -> None:
-    weights = {
-        name: parameter.detach().to("cpu", dtype).contiguous() for name, parameter in checkpoint.model.named_parameters()
-    }
+    parameters = checkpoint.model.named_parameters()
+    weights = {name: parameter.detach().to("cpu", dtype).contiguous() for name, parameter in parameters}
     save_file(weights, folder / WEIGHTS)
     (folder / WEIGHTS).chmod(0o644)
     (folder / CONFIG).write_text(json.dumps(checkpoint.model.config.to_dict(), indent=2) + "\n", encoding="utf-8")
@@ -219,11 +236,11 @@ def _swap(new: Path, folder: Path) -> None:
     """Put the folder `new` where `folder` is; what was there goes only once the new one stands."""
     old = new.with_name(new.name + "-old")
     with suppress(FileNotFoundError):
-        os.replace(folder, old)
+        folder.replace(old)
     try:
-        os.replace(new, folder)
+        new.replace(folder)
     except OSError:
         with suppress(FileNotFoundError):
-            os.replace(old, folder)
+            old.replace(folder)
         raise
     shutil.rmtree(old, ignore_errors=True)

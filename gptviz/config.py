@@ -1,4 +1,4 @@
-"""Everything that defines an architecture, as one frozen value, and the presets.
+"""Everything that defines an architecture, as one frozen value; presets by name.
 
 Knows no tensors. Field names are the ones nanoGPT and Hugging Face's GPT-2 store.
 """
@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import types
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from .errors import GptvizError
+from .presets import PRESETS as PRESETS
 
 PosEncoding = Literal["learned", "sinusoidal", "rotary", "alibi", "none"]
 Norm = Literal["layernorm", "rmsnorm"]
@@ -107,7 +109,7 @@ def _fits(value: Any, hint: Any) -> bool:
     if get_origin(hint) is types.UnionType:
         return any(_fits(value, option) for option in get_args(hint))
     if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     return type(value) is hint
 
 
@@ -152,29 +154,6 @@ def _check_relations(config: GPTConfig) -> None:
     bos = config.bos_token_id
     if bos is not None and not 0 <= bos < config.vocab_size:
         raise GptvizError(f"bos_token_id = {bos} is not a token: ids go from 0 to {config.vocab_size - 1}.")
-
-
-PRESETS: Mapping[str, Mapping[str, Any]] = types.MappingProxyType(
-    {
-        # One attention head a block of a width of its own, fixed sinusoids, an output layer of its own.
-        "minimal_decoder": dict(
-            vocab_size=50257,
-            block_size=512,
-            n_layer=12,
-            n_head=1,
-            n_embd=768,
-            d_head=64,
-            qkv_bias=False,
-            out_bias=False,
-            unembed_bias=True,
-            tie_weights=False,
-            pos_encoding="sinusoidal",
-        ),
-        "gpt_from_scratch": dict(
-            vocab_size=512, block_size=128, n_layer=4, n_head=4, n_embd=256, dropout=0.1
-        ),
-    }
-)
 
 
 def preset(name: str, **changes: Any) -> GPTConfig:

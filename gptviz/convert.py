@@ -65,7 +65,7 @@ CONFIGS: dict[str, Callable[[Values], dict[str, Any]]] = {"gpt2": _gpt2_config}
 
 
 def _activation(name: str) -> str:
-    if name not in _ACTIVATIONS:
+    if name not in list(_ACTIVATIONS):  # a list, as an untrusted name may be unhashable
         raise GptvizError(f"The activation {name!r} is not one of {', '.join(_ACTIVATIONS)}.")
     return _ACTIVATIONS[name]
 
@@ -78,9 +78,9 @@ def _refuse(hf: Values, **understood: Any) -> None:
 
 
 def config_from_hf(hf: Values) -> GPTConfig:
-    """The GPTConfig of a Hugging Face config.json. Raises GptvizError for a family or a field that is not understood."""
+    """The GPTConfig of a Hugging Face config.json. Raises GptvizError for a family or a field not understood."""
     family = hf.get("model_type")
-    if family not in CONFIGS:
+    if family not in list(CONFIGS):
         raise GptvizError(f"Models of the type {family!r} can't be read; these can: {', '.join(CONFIGS)}.")
     try:
         fields = CONFIGS[family](hf)
@@ -92,7 +92,7 @@ def config_from_hf(hf: Values) -> GPTConfig:
 
 
 def name_from_gpt2(name: str) -> str | None:
-    """This project's name for a tensor of GPT-2; None for a buffer that holds no weights. Raises GptvizError for another."""
+    """This project's name for a tensor of GPT-2; None for a buffer without weights. Raises GptvizError for another."""
     short = name.removeprefix("transformer.")
     if _GPT2_BUFFERS.fullmatch(short):
         return None

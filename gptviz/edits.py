@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, SupportsIndex
 
 from torch import Tensor
 
@@ -29,7 +29,7 @@ class Edit(Protocol):
 
 @dataclass(frozen=True)
 class AblateHead:
-    """One head's output z set to zero, or to its mean over the positions, so that the head says nothing about the prompt."""
+    """One head's output z set to zero, or to its mean over the positions: the head says nothing about the prompt."""
 
     layer: int
     head: int
@@ -49,16 +49,17 @@ class AblateHead:
         return z
 
 
-def _check_index(what: str, index: int, count: int) -> None:
-    if not 0 <= index < count:
-        raise GptvizError(f"There is no {what} {index}: this model's go from 0 to {count - 1}.")
+def _check_index(what: str, index: Any, count: int) -> None:
+    whole = isinstance(index, SupportsIndex) and not isinstance(index, bool)  # numpy's integers too
+    if not (whole and index in range(count)):
+        raise GptvizError(f"There is no {what} {index!r}: this model's go from 0 to {count - 1}.")
 
 
 KINDS: dict[str, type] = {kind.__name__: kind for kind in (AblateHead,)}
 
 
 def install(model: GPT, edits: Iterable[Edit]) -> None:
-    """Hook the edits on a view that belongs to the caller; with two on one activation, the later sees the earlier's work."""
+    """Hook the edits on a view that belongs to the caller; where two are on one activation, the first acts first."""
     points = dict(model.hook_points())
     for edit in edits:
         for name, change in edit.changes(model.config).items():
@@ -72,13 +73,10 @@ def to_json(edit: Any) -> dict[str, Any]:
 
 def from_json(value: Mapping[str, Any]) -> Edit:
     """The edit that to_json wrote. Raises GptvizError for anything else."""
-    fields = dict(value)
-    kind = KINDS.get(fields.pop("kind", ""))
     try:
-        if kind is None:
-            raise TypeError
-        edit: Edit = kind(**fields)
+        fields = dict(value)
+        edit: Edit = KINDS[fields.pop("kind")](**fields)
         hash(edit)
-    except TypeError:
-        raise GptvizError(f"{dict(value)!r} is no edit. Kinds of edit: {', '.join(KINDS)}.") from None
+    except (KeyError, TypeError, ValueError):
+        raise GptvizError(f"{value!r} is no edit. Kinds of edit: {', '.join(KINDS)}.") from None
     return edit

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 import torch
@@ -186,7 +186,7 @@ class FeedForward(nn.Module):
         self.w_in = nn.Linear(config.n_embd, config.d_mlp, bias=config.mlp_bias)
         if config.gated_mlp:
             self.w_gate = nn.Linear(config.n_embd, config.d_mlp, bias=config.mlp_bias)
-            self.hook_pre_linear = HookPoint()  # TransformerLens: hook_pre is the gate, hook_pre_linear the other branch
+            self.hook_pre_linear = HookPoint()  # as in TransformerLens: hook_pre is the gate, this the other branch
         self.w_out = nn.Linear(config.d_mlp, config.n_embd, bias=config.mlp_bias)
         self.hook_pre, self.hook_post = HookPoint(), HookPoint()
 
@@ -234,8 +234,16 @@ class Sinusoid(nn.Module):
 
 
 def _pos_embed(config: GPTConfig) -> nn.Module | None:
-    kinds = {"learned": lambda: nn.Embedding(config.block_size, config.n_embd), "sinusoidal": lambda: Sinusoid(config.n_embd)}
+    kinds: dict[str, Callable[[], nn.Module]] = {
+        "learned": lambda: _table(config.block_size, config.n_embd),
+        "sinusoidal": lambda: Sinusoid(config.n_embd),
+    }
     return kinds[config.pos_encoding]() if config.pos_encoding in kinds else None
+
+
+def _table(rows: int, columns: int) -> nn.Embedding:
+    """A lookup table with values still to be set (nn.Embedding's own, on the meta device, cost seconds of imports)."""
+    return nn.Embedding.from_pretrained(torch.empty(rows, columns), freeze=False)
 
 
 class GPT(nn.Module):
@@ -248,7 +256,7 @@ class GPT(nn.Module):
         super().__init__()
         self.config = config
         self.untrained: frozenset[str] = frozenset()
-        self.embed = nn.Embedding(config.vocab_size, config.n_embd)  # W_E
+        self.embed = _table(config.vocab_size, config.n_embd)  # W_E
         self.pos_embed = _pos_embed(config)  # W_pos, where vectors are added
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layer))
         self.ln_final = NORMS[config.norm](config.n_embd, config)
@@ -265,6 +273,8 @@ class GPT(nn.Module):
             self.unembed.weight = self.embed.weight
 
     def _init(self, module: nn.Module) -> None:
+        if self.embed.weight.is_meta:  # a shell for weights that come from a file
+            return
         if isinstance(module, nn.Linear | nn.Embedding):
             nn.init.normal_(module.weight, std=self.config.init_std)
         if isinstance(module, nn.Linear) and module.bias is not None:
@@ -311,7 +321,8 @@ class LongerThanTrained(UserWarning):
 def check_ids(config: GPTConfig, ids: Tensor, past: int = 0) -> None:
     """Raises GptvizError unless the model can run on ids (B, T) after `past` positions."""
     if ids.ndim != 2 or ids.numel() == 0:
-        raise GptvizError(f"The model needs at least one token id, as a (batch, position) tensor; got shape {tuple(ids.shape)}.")
+        shape = tuple(ids.shape)
+        raise GptvizError(f"The model needs at least one token id, as a (batch, position) tensor; got shape {shape}.")
     if ids.is_floating_point() or ids.dtype == torch.bool:
         raise GptvizError(f"Token ids are whole numbers; got a tensor of {ids.dtype}.")
     if torch.compiler.is_compiling():
@@ -331,9 +342,8 @@ def _check_length(config: GPTConfig, length: int) -> None:
             f"The input has {length} tokens, but learned positions end at block_size = {config.block_size}: "
             f"leave out {length - config.block_size}, or use an encoding without a table."
         )
-    warnings.warn(
-        f"{length} tokens are more than the {config.block_size} this model was trained on.", LongerThanTrained, stacklevel=4
-    )
+    message = f"{length} tokens are more than the {config.block_size} this model was trained on."
+    warnings.warn(message, LongerThanTrained, stacklevel=4)
 
 
 VARIABLE = ("causal", "pos_encoding", "pos_scale", "rope_base", "attn_scale", "activation", "norm_eps", "dropout")
@@ -371,7 +381,7 @@ def _give_positions(twin: GPT, model: GPT) -> None:
         twin.untrained |= {"pos_embed"}
 
 
-_HOOKS = tuple(name for name in nn.Module().__dict__ if name.startswith("_forward") and "_hooks" in name)
+_HOOKS = tuple(name for name in nn.Module().__dict__ if "_hooks" in name)
 M = TypeVar("M", bound=nn.Module)
 
 

@@ -34,7 +34,7 @@ def rotary_angles(positions: Tensor, dim: int, base: float = 10000.0) -> Tensor:
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Turn the pairs (x_i, x_{i + R/2}) of x (..., T, H, D) by angles whose cos and sin are (T, R/2); R <= D.
 
-    Su et al. 2021 (RoPE): https://arxiv.org/abs/2104.09864, equation 34, with the halves paired as GPT-NeoX and Llama do.
+    Su et al. 2021 (RoPE): https://arxiv.org/abs/2104.09864, equation 34, with halves paired as in GPT-NeoX and Llama.
     """
     half = cos.shape[-1]
     cos, sin = cos[:, None], sin[:, None]  # (T, 1, R/2)

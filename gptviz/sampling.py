@@ -56,18 +56,23 @@ def next_token_table(
     _check_settings(temperature, top_k, top_p, min_p)
     ordered, ids = logits.float().sort(descending=True, stable=True)
     above = ordered - ordered[0]  # <= 0, so that a tiny temperature can't overflow
-    scaled = torch.where(above == 0, 0.0, -torch.inf) if temperature == 0 else above / temperature
+    scaled = torch.where(above == 0, 0.0, -torch.inf) if temperature == 0 else _divided(above, temperature)
     if temperature == 0:
         top_k = 1
+    nucleus = math.inf if top_p in (None, 1) else top_p  # off, where rounded sums reach 1 before the last token
     row = torch.arange(len(ids), device=ids.device)
     in_top_k = row < (top_k or len(ids))
     probs = _renormalised(scaled, in_top_k)
-    in_top_p = in_top_k & ((probs.cumsum(0) - probs < (1 if top_p is None else top_p)) | (row == 0))
+    in_top_p = in_top_k & ((probs.cumsum(0) - probs < nucleus) | (row == 0))
     probs = _renormalised(scaled, in_top_p)
     in_min_p = in_top_p & (probs >= (min_p or 0) * probs[0])
     probs = _renormalised(scaled, in_min_p)
-    shown = scaled if temperature == 0 else ordered / temperature
+    shown = scaled if temperature == 0 else _divided(ordered, temperature)
     return NextTokenTable(ids, ordered, shown, in_top_k, in_top_p, in_min_p, probs)
+
+
+def _divided(logits: Tensor, temperature: float) -> Tensor:
+    return (logits.double() / temperature).float()  # a temperature may be too small for a float32: 0 / 0
 
 
 def _renormalised(scaled: Tensor, kept: Tensor) -> Tensor:
@@ -122,7 +127,7 @@ def generate(
     edits: Sequence[Edit] = (),
     cache: bool = True,
 ) -> Iterator[Step]:
-    """Yields a Step for each of max_new_tokens tokens that follow ids (T,). Without a seed, one is drawn, and told in the Step.
+    """Yields a Step for each of max_new_tokens tokens that follow ids (T,). Without a seed, one is drawn, and told.
 
     The KV cache serves as long as it gives what a full forward would: under a causal mask, within block_size, unedited.
     Raises GptvizError, before the first step, for ids or settings that can't be used.
@@ -134,7 +139,8 @@ def generate(
     install(own, edits)
     seed = random.SystemRandom().randrange(2**31) if seed is None else seed
     cached = cache and model.config.causal and not edits
-    return _steps(own, ids.to(own.embed.weight.device), max_new_tokens, (temperature, top_k, top_p, min_p), seed, cached)
+    settings = temperature, top_k, top_p, min_p
+    return _steps(own, ids.to(own.embed.weight.device), max_new_tokens, settings, seed, cached)
 
 
 Settings = tuple[float, int | None, float | None, float | None]

@@ -1,6 +1,6 @@
 """Text to token ids and back, and how tokens are shown. Knows no model.
 
-Byte-level BPE by the `tokenizers` library: Sennrich et al. 2015, https://arxiv.org/abs/1508.07909, over bytes as in GPT-2.
+Byte-level BPE by the `tokenizers` library, on bytes as in GPT-2: Sennrich et al. 2015, https://arxiv.org/abs/1508.07909
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class Tokenizer:
         lone = re.search(r"[\ud800-\udfff]", text)
         if lone:
             raise GptvizError(
-                f"The text holds U+{ord(lone[0]):04X} at character {lone.start()}, half of a surrogate pair, which is no "
-                "character: replace it (with U+FFFD, say)."
+                f"The text holds U+{ord(lone[0]):04X} at character {lone.start()}, half of a surrogate pair, "
+                "which is no character: replace it (with U+FFFD, say)."
             )
         return self.backend.encode(text, add_special_tokens=False).ids
 

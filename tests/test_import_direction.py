@@ -13,7 +13,7 @@ CHAIN = ("config", "positions", "model", "edits", "capture")
 EVERYWHERE = {"errors", "config"}
 
 # Beside the chain: what these may import, apart from `errors` and `config`.
-ASIDE: dict[str, set[str]] = {"errors": set(), "tokenizer": set(), "sizing": set()}
+ASIDE: dict[str, set[str]] = {"errors": set(), "presets": set(), "tokenizer": set(), "sizing": set()}
 
 # Above the chain: what these may import of each other and from aside. All but figures may import the whole chain.
 MIDDLE: dict[str, set[str]] = {
@@ -37,11 +37,11 @@ ALLOWED: dict[str, set[str]] = {
     "pages": BELOW_THE_UI | {"gptviz", "ui"},
     "app": BELOW_THE_UI | {"gptviz", "ui", "pages"},
 }
-ALLOWED["errors"] = set()
-ALLOWED["config"] = {"errors"}
+ALLOWED["errors"] = ALLOWED["presets"] = set()
+ALLOWED["config"] = {"errors", "presets"}
 
 STREAMLIT_IN = {"app", "pages", "ui"}
-TORCH_NEVER_IN = {"errors", "config", "sizing", "figures", "pages", "app"}
+TORCH_NEVER_IN = {"errors", "presets", "config", "sizing", "figures", "pages", "app"}
 TORCH_ONLY_LAZILY_IN = {"gptviz", "tokenizer", "ui"}  # importing these must not cost torch's second
 
 

@@ -1,5 +1,21 @@
 """Numbers from a Trace, as numpy: pure functions, one module a page."""
 
-from .attention import HEAD_SCORES, Stages, attention_stages, head_scores, repeated_random_ids
+from .attention import (
+    HEAD_SCORES,
+    Stages,
+    attention_stages,
+    head_kind,
+    head_scores,
+    repeated_random_ids,
+    without_first,
+)
 
-__all__ = ["HEAD_SCORES", "Stages", "attention_stages", "head_scores", "repeated_random_ids"]
+__all__ = [
+    "HEAD_SCORES",
+    "Stages",
+    "attention_stages",
+    "head_kind",
+    "head_scores",
+    "repeated_random_ids",
+    "without_first",
+]

@@ -5,6 +5,7 @@ Shapes: L layers, H heads, T positions. Rows are queries, columns keys.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -16,10 +17,10 @@ from ..config import GPTConfig
 
 HEAD_SCORES = {
     "previous_token": "attention to the token just before, mean over the positions from 1 on",
-    "first_token": "attention to position 0, mean over the positions from 1 on; high in a sink, where it means 'nothing to say'",
+    "first_token": "attention to position 0, mean over the positions from 1 on; high in a sink, a head at rest",
     "self": "attention to the token itself, mean over the positions from 1 on",
-    "induction": "attention to what followed the token's earlier occurrences, mean over the tokens that have some (Olsson 2022)",
-    "duplicate_token": "attention to the token's earlier occurrences, mean over the tokens that have some (Wang 2022)",
+    "induction": "attention to what followed the token's earlier occurrences, mean over tokens with some (Olsson 2022)",
+    "duplicate_token": "attention to the token's earlier occurrences, mean over tokens with some (Wang 2022)",
     "entropy": "mean over the positions of the row's entropy in nats: 0 is all on one token",
 }
 
@@ -68,9 +69,9 @@ def _entropy(patterns: np.ndarray) -> np.ndarray:
 
 
 def repeated_random_ids(config: GPTConfig, seed: int = 0, length: int | None = None) -> torch.Tensor:
-    """The bos, where the model has one, then `length` distinct random ids twice: (1 + 2 length,). What induction is measured on.
+    """The bos, where the model has one, then `length` distinct random ids twice: (1 + 2 length,).
 
-    length is by default what fits in block_size, at most 63.
+    Induction is measured on them. length is by default what fits in block_size, at most 63.
     """
     bos = config.bos_token_id
     front = [] if bos is None else [bos]
@@ -96,15 +97,40 @@ def attention_stages(run: Trace, layer: int, head: int) -> Stages:
     """The stages of one head; `masked` and `pattern` are the captured ones, the others are computed from q and k."""
     config, block = run.config, f"blocks.{layer}.attn."
     prefix = "hook_rot_" if config.pos_encoding == "rotary" else "hook_"
-    q = run[f"{block}{prefix}q"][:, head]
-    k = run[f"{block}{prefix}k"][:, head * config.n_kv_head // config.n_head]
+    q = run[f"{block}{prefix}q"][:, head].numpy()
+    k = run[f"{block}{prefix}k"][:, head * config.n_kv_head // config.n_head].numpy()
     raw = q @ k.T
     scaled, bias = raw * config.attn_scale, None
     if config.pos_encoding == "alibi":
         at = torch.arange(len(run.ids))
-        bias = positions.alibi_bias(at, at, config.n_head)[head]
+        bias = positions.alibi_bias(at, at, config.n_head)[head].numpy()
     biased = scaled if bias is None else scaled + bias
     masked, pattern = run[f"{block}hook_attn_scores"][head], run[f"{block}hook_pattern"][head]
-    return Stages(
-        raw.numpy(), scaled.numpy(), None if bias is None else bias.numpy(), biased.numpy(), masked.numpy(), pattern.numpy()
-    )
+    return Stages(raw, scaled, bias, biased, masked.numpy(), pattern.numpy())
+
+
+def without_first(pattern: np.ndarray) -> np.ndarray:
+    """The pattern (T, T) with nothing on position 0 and every row's rest made to sum to 1 again.
+
+    A row that looked at nothing else is NaN, and so is the column of position 0 itself.
+    """
+    rest = pattern.astype(np.float64)
+    rest[:, 0] = 0
+    total = rest.sum(1, keepdims=True)
+    rest = np.divide(rest, total, out=np.full_like(rest, np.nan), where=total > 1e-6)
+    rest[:, 0] = np.nan
+    return rest.astype(np.float32)
+
+
+_KINDS = {"previous_token": "previous", "induction": "induction", "duplicate_token": "duplicate", "self": "self"}
+
+
+def head_kind(scores: Mapping[str, np.ndarray], layer: int, head: int, least: float = 0.4) -> str:
+    """What takes at least that share of the head's attention on this prompt, in a word, or "".
+
+    Resting on the first token is no kind: a head does that when it finds nothing to do (Xiao et al. 2023,
+    https://arxiv.org/abs/2309.17453).
+    """
+    shares = {word: float(scores[name][layer, head]) for name, word in _KINDS.items()}
+    known = {word: share for word, share in shares.items() if share >= least}  # NaN is not
+    return max(known, key=lambda word: known[word], default="")

@@ -4,32 +4,62 @@
 """
 
 from .flops import Flops, decode_flops, flops, six_nd
+from .growth import (
+    Growth,
+    contexts,
+    crossing,
+    depths,
+    flops_over_context,
+    memory_over_context,
+    parameters_over_depth,
+)
+from .ledger import Line, biases_sentence, ledger
 from .memory import SIZES, Fit, Memory, fits, kv_cache, memory
-from .parameters import Row, component_counts, n_params, parameter_groups, parameter_table
+from .parameters import Groups, Row, component_counts, n_params, parameter_groups, parameter_table
 from .roofline import ACCELERATORS, Accelerator, Pace, decode_over_batches, pace, roofline
-from .workload import Workload
+from .source import read_fields
+from .units import count, plain, share, si
+from .workload import DTYPES, OPTIMIZERS, Workload
 
 __all__ = [
     "ACCELERATORS",
+    "DTYPES",
+    "OPTIMIZERS",
     "SIZES",
     "Accelerator",
     "Fit",
     "Flops",
+    "Groups",
+    "Growth",
+    "Line",
     "Memory",
     "Pace",
     "Row",
     "Workload",
+    "biases_sentence",
     "component_counts",
+    "contexts",
+    "count",
+    "crossing",
     "decode_flops",
     "decode_over_batches",
+    "depths",
     "fits",
     "flops",
+    "flops_over_context",
     "kv_cache",
+    "ledger",
     "memory",
+    "memory_over_context",
     "n_params",
     "pace",
     "parameter_groups",
     "parameter_table",
+    "parameters_over_depth",
+    "plain",
+    "read_fields",
     "roofline",
+    "share",
+    "si",
     "six_nd",
 ]

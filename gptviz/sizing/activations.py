@@ -7,7 +7,7 @@ After Korthikanti et al. 2022, section 4: https://arxiv.org/abs/2205.05198
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..config import GPTConfig
 from .workload import Workload
@@ -18,7 +18,7 @@ STATISTICS = {"layernorm": 2, "rmsnorm": 1}  # float32 numbers a norm keeps of e
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """Bytes kept for the backward pass, by what keeps them; `quadratic` is the part of `attention` that grows as T^2."""
+    """Bytes kept for the backward pass, by what keeps them; `quadratic` is the part of `blocks` that grows as T^2."""
 
     stem: int
     block: int
@@ -136,8 +136,16 @@ def _quadratic(config: GPTConfig, workload: Workload, T: int) -> int:
     return workload.batch * config.n_head * T * T * arrays
 
 
+def quadratic(config: GPTConfig, workload: Workload) -> int:
+    """The part of the workload's activations, in bytes, that grows as T^2."""
+    if workload.training:
+        return kept(config, workload).quadratic
+    straight = replace(config, pos_encoding="none") if config.pos_encoding == "alibi" else config
+    return transient(config, workload) - transient(straight, replace(workload, attention="fused"))
+
+
 def transient(config: GPTConfig, workload: Workload) -> int:
-    """The most bytes of activations alive at one time in a forward pass that keeps nothing: the fullest of its stages."""
+    """The most bytes of activations alive at once in a forward pass that keeps nothing: its fullest stage's."""
     T = workload.tokens(config)
     positions = workload.batch * T
     C, width = config.n_embd, config.n_head * config.d_head
@@ -145,7 +153,7 @@ def transient(config: GPTConfig, workload: Workload) -> int:
     ffn = positions * (3 * C + (3 if config.gated_mlp else 2) * config.d_mlp)
     read = positions if workload.logits == "all" else workload.batch
     head = 2 * positions * C + read * config.vocab_size
-    return max(attention, ffn, head) * workload.bytes + _geometry(config, T)
+    return max(attention, ffn, head) * workload.bytes + _geometry(config, workload, T)
 
 
 def _projected(config: GPTConfig) -> int:
@@ -158,13 +166,17 @@ def _projected(config: GPTConfig) -> int:
 
 def _weights(config: GPTConfig, workload: Workload, T: int) -> int:
     """Numbers of the scores and of what is made of them, with the copy of v that is multiplied last."""
+    biased = workload.attention == "fused" and config.pos_encoding == "alibi"  # bias and mask as one array
+    bias = biased * config.n_head * T * T
     if not materialised(config, workload):
-        return config.n_head * T * T if config.pos_encoding == "alibi" else 0
+        return bias
     copied = workload.batch > 1 and config.n_head > 1 and config.n_head == config.n_kv_head
     v = workload.batch * T * config.n_head * config.d_head
-    return 2 * workload.batch * config.n_head * T * T + copied * v
+    return 2 * workload.batch * config.n_head * T * T + copied * v + bias
 
 
-def _geometry(config: GPTConfig, T: int) -> int:
-    """Bytes of what all blocks share: the mask and ALiBi's bias."""
-    return config.causal * T * T + (config.pos_encoding == "alibi") * config.n_head * T * T * FLOAT32
+def _geometry(config: GPTConfig, workload: Workload, T: int) -> int:
+    """Bytes of what all blocks share: the mask, which a fused kernel takes as a word, and ALiBi's bias."""
+    biased = config.pos_encoding == "alibi"
+    masked = config.causal and (biased or workload.attention == "explicit")
+    return masked * T * T + biased * config.n_head * T * T * FLOAT32

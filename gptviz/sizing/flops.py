@@ -13,6 +13,15 @@ from ..config import GPTConfig
 from .parameters import n_params
 from .workload import Workload
 
+LABELS = {
+    "qkv": "Queries, keys, values",
+    "scores": "Attention scores QKᵀ",
+    "values": "Pattern × values",
+    "attn_out": "Attention output",
+    "feed_forward": "Feed-forward",
+    "unembed": "Unembedding",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Flops:
@@ -28,6 +37,10 @@ class Flops:
     @property
     def total(self) -> int:
         return sum(asdict(self).values())
+
+    def parts(self) -> dict[str, int]:
+        """The components with the names they are shown by."""
+        return {LABELS[name]: count for name, count in asdict(self).items()}
 
     @property
     def quadratic(self) -> int:
@@ -54,7 +67,7 @@ def flops(config: GPTConfig, workload: Workload | None = None) -> Flops:
 
 
 def decode_flops(config: GPTConfig, workload: Workload | None = None) -> Flops:
-    """Of one more token a sequence with a KV cache, the context's last: it attends to `context` tokens, itself included."""
+    """Of one more token a sequence with a KV cache, the context's last: it attends to all of it, itself included."""
     workload = workload or Workload()
     return _forward(config, workload.batch, 1, workload.tokens(config), 1)
 
@@ -86,5 +99,5 @@ def _forward(config: GPTConfig, B: int, T: int, S: int, read: int) -> Flops:
 
 
 def _step(forward: Flops, checkpointing: bool) -> Flops:
-    factor = {name: 4 if checkpointing else 3 for name in asdict(forward)} | {"unembed": 3}
+    factor = dict.fromkeys(asdict(forward), 4 if checkpointing else 3) | {"unembed": 3}
     return Flops(**{name: factor[name] * count for name, count in asdict(forward).items()})

@@ -16,6 +16,13 @@ from .workload import WEIGHT_BYTES, Optimizer, Workload
 
 GB = 10**9
 FLOAT32 = 4
+LABELS = {
+    "weights": "Weights",
+    "gradients": "Gradients",
+    "optimizer": "Optimizer",
+    "activations": "Activations",
+    "kv_cache": "KV cache",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +34,10 @@ class Memory:
     optimizer: int
     activations: int
     kv_cache: int
+
+    def parts(self) -> dict[str, int]:
+        """What takes any, with the names they are shown by."""
+        return {LABELS[name]: size for name, size in asdict(self).items() if size}
 
     @property
     def total(self) -> int:

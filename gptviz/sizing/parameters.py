@@ -31,7 +31,7 @@ class Row:
 
 def n_params(config: GPTConfig) -> int:
     """How many numbers training sets: sum(p.numel() for p in GPT(config).parameters()). Tied weights count once."""
-    return _count(_stem(config)) + config.n_layer * _count(_block(config)) + _count(_head(config))
+    return _count(stem_tensors(config)) + config.n_layer * _count(block_tensors(config)) + _count(head_tensors(config))
 
 
 def parameter_table(config: GPTConfig) -> list[Row]:
@@ -39,8 +39,8 @@ def parameter_table(config: GPTConfig) -> list[Row]:
 
     Raises GptvizError for so many layers that no table could be read.
     """
-    if config.n_layer * sum(1 for _ in _block(config)) > MOST_ROWS:
-        raise GptvizError(f"n_layer = {config.n_layer:,} gives a table of more than {MOST_ROWS:,} rows: use fewer layers.")
+    if config.n_layer * sum(1 for _ in block_tensors(config)) > MOST_ROWS:
+        raise GptvizError(f"n_layer = {config.n_layer:,} makes a table of over {MOST_ROWS:,} rows: use fewer layers.")
     total = n_params(config)
     return [_row(name, shape, total) for name, shape in _all(config)]
 
@@ -64,20 +64,21 @@ def component(name: str) -> str:
 
 
 def _all(config: GPTConfig) -> Named:
-    yield from _stem(config)
+    yield from stem_tensors(config)
     for layer in range(config.n_layer):
-        for name, shape in _block(config):
+        for name, shape in block_tensors(config):
             yield f"blocks.{layer}.{name}", shape
-    yield from _head(config)
+    yield from head_tensors(config)
 
 
-def _stem(config: GPTConfig) -> Named:
+def stem_tensors(config: GPTConfig) -> Named:
+    """What stands before the blocks."""
     yield "embed.weight", (config.vocab_size, config.n_embd)  # W_E
     if config.pos_encoding == "learned":
         yield "pos_embed.weight", (config.block_size, config.n_embd)  # W_pos
 
 
-def _block(config: GPTConfig) -> Named:
+def block_tensors(config: GPTConfig) -> Named:
     """One block's tensors, named from the block."""
     yield from _norm(config, "ln1", config.n_embd)
     yield from _attention(config)
@@ -97,7 +98,8 @@ def _attention(config: GPTConfig) -> Named:
         yield "attn.k_norm.weight", (config.d_head,)
 
 
-def _head(config: GPTConfig) -> Named:
+def head_tensors(config: GPTConfig) -> Named:
+    """What stands after the blocks."""
     yield from _norm(config, "ln_final", config.n_embd)
     if not config.tie_weights:
         yield "unembed.weight", (config.vocab_size, config.n_embd)  # W_U
@@ -125,7 +127,7 @@ def _count(tensors: Named) -> int:
 class Groups:
     """Parts of n_params that are treated unlike the rest.
 
-    matrices: the blocks' weight matrices; linear_biases: biases of the blocks' linear layers; tables: rows that are
+    matrices: the blocks' weight matrices; linear_biases: biases of all linear layers; tables: rows that are
     looked up, not multiplied (W_E unless it is W_U too, and W_pos).
     """
 
@@ -137,23 +139,31 @@ class Groups:
 
 def parameter_groups(config: GPTConfig) -> Groups:
     """Counted without a row for each layer, so that any number of layers will do."""
-    block = list(_block(config))
+    block = list(block_tensors(config))
     matrices = _count((name, shape) for name, shape in block if len(shape) == 2)
-    biases = _count((name, shape) for name, shape in block if name.endswith(".bias") and not name.startswith("ln"))
-    tables = _count((name, shape) for name, shape in _stem(config) if name != "embed.weight" or not config.tie_weights)
+    biases = _count((name, shape) for name, shape in block if is_linear_bias(name))
+    head_biases = _count((name, shape) for name, shape in head_tensors(config) if is_linear_bias(name))
+    multiplied = {"embed.weight"} if config.tie_weights else set()
+    tables = _count((name, shape) for name, shape in stem_tensors(config) if name not in multiplied)
     return Groups(
         total=n_params(config),
         matrices=config.n_layer * matrices,
-        linear_biases=config.n_layer * biases,
+        linear_biases=config.n_layer * biases + head_biases,
         tables=tables,
     )
+
+
+def is_linear_bias(name: str) -> bool:
+    """Whether the tensor is a linear layer's bias, not a norm's."""
+    return name.endswith(".bias") and not name.startswith("ln")
 
 
 def component_counts(config: GPTConfig) -> dict[str, int]:
     """Parameters by component, in the order of the forward pass, for any number of layers; they add up to n_params."""
     counts: dict[str, int] = {}
-    for times, prefix, tensors in ((1, "", _stem), (config.n_layer, "blocks.0.", _block), (1, "", _head)):
-        for name, shape in tensors(config):
-            kind = component(prefix + name)
+    blocks = ((f"blocks.0.{name}", shape) for name, shape in block_tensors(config))
+    for times, tensors in ((1, stem_tensors(config)), (config.n_layer, blocks), (1, head_tensors(config))):
+        for name, shape in tensors:
+            kind = component(name)
             counts[kind] = counts.get(kind, 0) + times * math.prod(shape)
     return counts

@@ -19,6 +19,22 @@ Logits = Literal["all", "last"]
 WEIGHT_BYTES: dict[Dtype, float] = {"float32": 4, "bfloat16": 2, "float16": 2, "mixed": 2, "int8": 1, "int4": 0.5}
 ACTIVATION_BYTES: dict[Dtype, int] = {"float32": 4, "bfloat16": 2, "float16": 2, "mixed": 2, "int8": 2, "int4": 2}
 
+# What a person chooses from.
+DTYPES: dict[Dtype, str] = {
+    "bfloat16": "bfloat16",
+    "float16": "float16",
+    "float32": "float32",
+    "mixed": "mixed (16 and 32 bit)",
+    "int8": "int8 weights",
+    "int4": "int4 weights",
+}
+OPTIMIZERS: dict[Optimizer, str] = {
+    "adamw": "AdamW",
+    "sgd": "SGD",
+    "sgd_momentum": "SGD with momentum",
+    "muon": "Muon",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
@@ -26,9 +42,10 @@ class Workload:
 
     dtype: "mixed" computes in 16 bits and keeps a float32 master copy of the weights for the optimizer
     (Micikevicius et al. 2017: https://arxiv.org/abs/1710.03740). attention: "fused" never stores the T x T weights
-    (Dao et al. 2022, FlashAttention: https://arxiv.org/abs/2205.14135). checkpointing: keeps each block's input alone and
-    computes the rest again (Chen et al. 2016: https://arxiv.org/abs/1604.06174). logits: of every position, as the model
-    gives them, or of the last one, as servers do. Raises GptvizError for a value that is none.
+    (Dao et al. 2022, FlashAttention: https://arxiv.org/abs/2205.14135). checkpointing: keeps each block's input alone
+    and computes the rest again (Chen et al. 2016: https://arxiv.org/abs/1604.06174). device: whose kernels' habits
+    count. logits: of every position, as the model gives them, or of the last one, as servers do.
+    Raises GptvizError for a value that is none.
     """
 
     batch: int = 1
@@ -46,7 +63,7 @@ class Workload:
         for name in ("batch", "context"):
             _check_count(name, getattr(self, name))
         if self.training and self.dtype in ("int8", "int4"):
-            raise GptvizError(f"dtype = {self.dtype!r} can't be trained: choose 'float32', 'bfloat16', 'float16' or 'mixed'.")
+            raise GptvizError(f"dtype = {self.dtype!r} can't be trained: choose float32, bfloat16, float16 or mixed.")
 
     def tokens(self, config: GPTConfig) -> int:
         """Tokens a sequence. Raises GptvizError for more than a table of learned positions has."""

@@ -2,6 +2,6 @@
 
 from .data import read_stories, split_stories
 from .evaluate import Evaluation, evaluate
-from .loop import Options, Progress, train
+from .loop import Options, Progress, Run, train
 
-__all__ = ["Evaluation", "Options", "Progress", "evaluate", "read_stories", "split_stories", "train"]
+__all__ = ["Evaluation", "Options", "Progress", "Run", "evaluate", "read_stories", "split_stories", "train"]

@@ -1,10 +1,11 @@
-"""Text files to batches of token windows. A batch is a function of the seed and the step alone, so any step can be redone.
+"""Text files to batches of token windows. A batch depends on the seed and the step alone, so any step can be redone.
 
 Knows no model.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,8 +37,8 @@ def split_stories(text: str) -> list[str]:
 class Corpus:
     """Stories as one stream of ids, the bos before each.
 
-    A window is the bos and then `length` ids: from anywhere; or, for the share `aligned`, from a story's start; or, for the
-    share `repeats`, a segment of 6 to 64 ids (half of them text, half random) tiled, which is what teaches induction early.
+    A window is the bos and then `length` ids: from anywhere; or, for the share `aligned`, from a story's start; or, for
+    the share `repeats`, a segment of 6 to 64 ids (half of them text, half random) tiled, which teaches induction early.
     """
 
     stream: np.ndarray  # (N,) ids
@@ -52,6 +53,10 @@ class Corpus:
         pieces = [tokenizer.encode(story, bos=True).numpy() for story in stories]
         starts = np.cumsum([0] + [len(piece) for piece in pieces[:-1]]) + 1
         return cls(np.concatenate(pieces), starts, tokenizer.bos_id, len(tokenizer))
+
+    def fingerprint(self) -> str:
+        """Another text or another vocabulary gives another one."""
+        return hashlib.sha256(self.stream.tobytes() + self.starts.tobytes()).hexdigest()[:16]
 
     def batch(
         self, size: int, length: int, *, seed: int, step: int, aligned: float = 0.25, repeats: float = 0.0

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..model import GPT
+from ..model import GPT, view
 from ..tokenizer import Tokenizer
 
 
@@ -29,7 +29,7 @@ class Window(NamedTuple):
 
 
 def story_windows(ids: Tensor, block_size: int, bos_id: int) -> Iterator[Window]:
-    """Half-overlapping windows over a story's ids (N,), the bos first in each, so that every id is fresh in exactly one."""
+    """Half-overlapping windows over a story's ids (N,), the bos first in each; every id is fresh in exactly one."""
     counted, start = 0, 0
     while counted < len(ids):
         end = min(start + block_size, len(ids))
@@ -40,23 +40,19 @@ def story_windows(ids: Tensor, block_size: int, bos_id: int) -> Iterator[Window]
 
 @torch.no_grad()
 def evaluate(model: GPT, tokenizer: Tokenizer, stories: Sequence[str], batch_size: int = 32) -> Evaluation:
-    """Each story alone; every byte of it counted once. The model's mode is put back afterwards."""
-    was_training = model.training
-    model.eval()
+    """Each story alone; every byte of it counted once. Dropout is off, whatever the model's mode."""
+    model = view(model).eval()
     bos = tokenizer.bos_id if tokenizer.bos_id is not None else 0
-    windows = [
-        w for story in stories for w in story_windows(tokenizer.encode(story), model.config.block_size, bos)
-    ]
+    windows = [w for story in stories for w in story_windows(tokenizer.encode(story), model.config.block_size, bos)]
     windows.sort(key=lambda window: len(window.ids))
     batches = [windows[i : i + batch_size] for i in range(0, len(windows), batch_size)]
     nats = math.fsum(_nats(model, batch) for batch in batches)
-    model.train(was_training)
     tokens, size = sum(w.fresh for w in windows), sum(len(story.encode()) for story in stories)
     return Evaluation(tokens, size, nats / tokens, nats / math.log(2) / size)
 
 
 def _nats(model: GPT, batch: Sequence[Window]) -> float:
-    """The summed cross-entropy of the fresh targets. Shorter windows are filled at the end, out of the others' sight."""
+    """The summed cross-entropy of the fresh targets. Shorter windows are filled at the end, where the mask hides it."""
     length = max(len(window.ids) for window in batch)
     if not model.config.causal and len({len(window.ids) for window in batch}) > 1:
         return math.fsum(_nats(model, [window]) for window in batch)

@@ -11,17 +11,18 @@ from torch import Tensor, nn
 
 from ..config import GPTConfig
 from ..model import GPT
+from .processes import rank_and_world
 
 
 def schedule(step: int, steps: int, warmup: int, decay: float) -> float:
-    """Factor on the learning rate at a step (from 0): up over `warmup` steps, flat, then down to 1 % over the share `decay`."""
+    """Factor on the rate at a step (from 0): up over `warmup` steps, flat, then down to 1 % over the share `decay`."""
     rise = min(1.0, (step + 1) / warmup) if warmup else 1.0
     left = (steps - step) / max(1.0, decay * steps)
     return rise * min(1.0, max(0.01, left))
 
 
 def optimizers(model: GPT, kind: str, learning_rate: float, matrix_rate: float) -> list[torch.optim.Optimizer]:
-    """"adamw": AdamW for all. "muon": Muon for the blocks' matrices, AdamW for embeddings, norms, biases and W_U."""
+    """Of the kind "adamw": AdamW for all. "muon": Muon for the blocks' matrices, AdamW for the others."""
     named = dict(model.named_parameters())
     matrices = {name: p for name, p in named.items() if kind == "muon" and name.startswith("blocks.") and p.ndim == 2}
     rest = [p for name, p in named.items() if name not in matrices]
@@ -61,8 +62,8 @@ class Muon(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         stepped = [(group, p) for group in self.param_groups for p in group["params"] if p.grad is not None]
-        updates = [self._momentum(p, group["momentum"]) for group, p in stepped]
-        rank, world = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
+        updates = [self._momentum(p, p.grad, group["momentum"]) for group, p in stepped]
+        rank, world = rank_and_world()
         for i, (group, _) in enumerate(stepped):  # each process orthogonalises its share
             parts = updates[i].split(group["rows"] or len(updates[i]))
             mine = i % world == rank
@@ -72,12 +73,12 @@ class Muon(torch.optim.Optimizer):
         for (group, p), update in zip(stepped, updates, strict=True):
             p.sub_(update, alpha=group["lr"])
 
-    def _momentum(self, p: nn.Parameter, momentum: float) -> Tensor:
+    def _momentum(self, p: nn.Parameter, gradient: Tensor, momentum: float) -> Tensor:
         """Nesterov's: the gradient moved towards its running mean."""
         state = self.state[p]
         mean = state.setdefault("mean", torch.zeros_like(p))
-        mean.lerp_(p.grad, 1 - momentum)
-        return p.grad.lerp(mean, momentum)
+        mean.lerp_(gradient, 1 - momentum)
+        return gradient.lerp(mean, momentum)
 
 
 def _sum_over_processes(tensors: list[Tensor]) -> None:

@@ -1,0 +1,229 @@
+"""Sizes drawn: where the parameters are, what fits where, how things grow, what sets the pace.
+
+Knows no configuration: numbers come in as they are to be drawn, with the words that stand beside them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from gptviz.figures import style
+from gptviz.figures.style import Theme
+
+# What a component or a share of memory is drawn in.
+COMPONENT_ROLES = {
+    "Token embedding": "token",
+    "Position embedding": "position",
+    "Attention": "attention",
+    "Feed-forward": "feed_forward",
+    "Norms": "residual",
+    "Unembedding": "logits",
+}
+MEMORY_ROLES = {
+    "Weights": "token",
+    "Gradients": "position",
+    "Optimizer": "logits",
+    "KV cache": "attention",
+    "Activations": "feed_forward",
+}
+GROWTH_ROLES = {"constant": "residual", "linear": "feed_forward", "quadratic": "attention"}
+PATTERNS = {"constant": "", "linear": "/", "quadratic": "x"}
+MOST_SHARE = 1.25  # of a memory: what is drawn of a need that goes beyond it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tile:
+    """A rectangle of the treemap. parent: the id it lies in, "" for none; role: of its colour; text: its number."""
+
+    id: str
+    label: str
+    parent: str
+    value: float
+    text: str
+    role: str
+
+
+def parameter_treemap(tiles: Sequence[Tile], *, theme: Theme) -> go.Figure:
+    """Areas in proportion to the numbers of parameters; a tile's children add up to it."""
+    trace = go.Treemap(
+        ids=[tile.id for tile in tiles],
+        labels=[style.literal(tile.label) for tile in tiles],
+        parents=[tile.parent for tile in tiles],
+        values=[tile.value for tile in tiles],
+        text=[tile.text for tile in tiles],
+        branchvalues="total",
+        sort=False,
+        tiling={"packing": "squarify", "pad": 2},
+        marker={"colors": [_pale(tile.role, theme) for tile in tiles], "line": _outline(tiles, theme)},
+        textinfo="label+text",
+        hovertemplate="%{label}: %{text}, %{percentRoot:.1%} of all<extra></extra>",
+        pathbar={"visible": False},
+    )
+    layout = {"template": style.template(theme), "height": 400, "margin": {"l": 0, "r": 0, "t": 8, "b": 8}}
+    return go.Figure(trace, layout=layout).update_traces(root_color="rgba(0,0,0,0)")
+
+
+def _pale(role: str, theme: Theme) -> str:
+    """Light enough for text to be read on it."""
+    return style.tint(role, theme)[4]
+
+
+def _outline(tiles: Sequence[Tile], theme: Theme) -> dict:
+    return {"width": 1.5, "color": [style.colour(tile.role, theme) for tile in tiles]}
+
+
+def fit_bars(
+    sizes: Mapping[str, float], parts: Mapping[str, float], verdicts: Sequence[str], *, theme: Theme
+) -> go.Figure:
+    """A bar a memory size (bytes), of the shares of it that the parts (bytes) take; the line is its end.
+
+    verdicts: what is written beside each, such as "fits". A bar that goes beyond 125 % is cut there.
+    """
+    figure = go.Figure(layout=_fit_layout(sizes, theme))
+    start = np.zeros(len(sizes))
+    for name, size in parts.items():
+        share = size / np.array(list(sizes.values()), dtype=np.float64)
+        drawn = np.clip(np.minimum(start + share, MOST_SHARE) - start, 0, None)
+        figure.add_bar(**_part(name, drawn, share, theme))
+        start = start + share
+    figure.add_vline(x=1, line={"color": style.surface("text", theme), "width": 1.5, "dash": "dot"})
+    figure.add_scatter(**_verdicts(np.minimum(start, MOST_SHARE), verdicts, theme))
+    return figure
+
+
+def _part(name: str, drawn: np.ndarray, share: np.ndarray, theme: Theme) -> dict:
+    return {
+        "orientation": "h",
+        "name": name,
+        "x": drawn,
+        "y": np.arange(len(drawn), dtype=np.uint8),
+        "marker": {"color": style.colour(MEMORY_ROLES[name], theme)},
+        "customdata": [f"{100 * value:.3g}" for value in share],
+        "hovertemplate": f"{name}: %{{customdata}} % of it<extra></extra>",
+    }
+
+
+def _verdicts(ends: np.ndarray, verdicts: Sequence[str], theme: Theme) -> dict:
+    return {
+        "x": np.maximum(ends, 1) + 0.02,
+        "y": np.arange(len(ends), dtype=np.uint8),
+        "mode": "text",
+        "text": [style.literal(words) for words in verdicts],
+        "textposition": "middle right",
+        "textfont": {"color": style.surface("text", theme), "size": 12},
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "cliponaxis": False,
+    }
+
+
+def _fit_layout(sizes: Mapping[str, float], theme: Theme) -> dict:
+    return {
+        "template": style.template(theme),
+        "barmode": "stack",
+        "bargap": 0.35,
+        "height": 36 * len(sizes) + 112,
+        "margin": {"l": 8, "r": 8, "t": 40, "b": 48},
+        "xaxis": {
+            "title": {"text": "share of the memory"},
+            "range": [0, 1.75],
+            "tickvals": [0, 0.25, 0.5, 0.75, 1],
+            "tickformat": ".0%",
+        },
+        "yaxis": {
+            "autorange": "reversed",
+            "tickvals": list(range(len(sizes))),
+            "ticktext": [style.literal(name) for name in sizes],
+            "tickfont": {"size": 12, "color": style.surface("text", theme)},
+            "ticklabelstandoff": 4,
+        },
+    }
+
+
+def growth(
+    at: Sequence[int],
+    parts: Mapping[str, tuple[str, Sequence[float]]],
+    *,
+    x: str,
+    y: str,
+    unit: str,
+    now: tuple[int, str],
+    theme: Theme,
+) -> go.Figure:
+    """Areas on top of each other: parts maps "constant", "linear" or "quadratic" to a name and its values over `at`.
+
+    now: the model's own place on the x axis, with its words.
+    """
+    figure = go.Figure(layout=_growth_layout(x, y, unit, theme))
+    for kind, (name, values) in parts.items():
+        figure.add_scatter(**_area(at, np.asarray(values, dtype=np.float64), kind, name, theme), meta=unit)
+    figure.add_vline(x=now[0], line={"color": style.surface("text", theme), "width": 1.5, "dash": "dot"})
+    words = {"text": style.literal(now[1]), "showarrow": False, "xanchor": "left", "xshift": 6}
+    figure.add_annotation(x=now[0], y=1, yref="paper", **words)
+    return figure
+
+
+def _area(at: Sequence[int], values: np.ndarray, kind: str, name: str, theme: Theme) -> dict:
+    role = GROWTH_ROLES[kind]
+    return {
+        "x": np.asarray(at, dtype=np.float64),
+        "y": values,
+        "name": name,
+        "stackgroup": "all",
+        "mode": "lines",
+        "line": {"color": style.colour(role, theme), "width": 2},
+        "fillcolor": style.tint(role, theme)[6],
+        "fillpattern": {"shape": PATTERNS[kind], "size": 8, "solidity": 0.15},
+        "hovertemplate": f"{name}: %{{y:.3s}}%{{meta}}<extra></extra>",
+    }
+
+
+def _growth_layout(x: str, y: str, unit: str, theme: Theme) -> dict:
+    return {
+        "template": style.template(theme),
+        "height": 320,
+        "hovermode": "x unified",
+        "margin": {"l": 64, "r": 24, "t": 56, "b": 48},
+        "xaxis": {"title": {"text": x}, "tickformat": ",d", "hoverformat": ",d", "showline": True, "nticks": 6},
+        "yaxis": {"title": {"text": y}, "ticksuffix": unit, "tickformat": "~s", "rangemode": "tozero", "nticks": 6},
+        "legend": {"orientation": "h", "x": 0, "y": 1.04, "yanchor": "bottom"},
+    }
+
+
+def component_bars(models: Mapping[str, Mapping[str, float]], *, theme: Theme) -> go.Figure:
+    """Two or more models: a bar each, of its parameters by component, on one scale."""
+    names = list(models)
+    layout = _component_layout(names, theme)
+    figure = go.Figure(layout=layout)
+    for component, role in COMPONENT_ROLES.items():
+        values = [float(models[name].get(component, 0)) for name in names]
+        if any(values):
+            figure.add_bar(
+                orientation="h",
+                name=component,
+                x=values,
+                y=list(range(len(names))),
+                marker={"color": style.colour(role, theme)},
+                hovertemplate=f"{component}: %{{x:.3s}}<extra></extra>",
+            )
+    return figure
+
+
+def _component_layout(names: Sequence[str], theme: Theme) -> dict:
+    return {
+        "template": style.template(theme),
+        "barmode": "stack",
+        "bargap": 0.35,
+        "height": 48 * len(names) + 128,
+        "margin": {"l": 8, "r": 24, "t": 64, "b": 48},
+        "xaxis": {"title": {"text": "parameters"}, "tickformat": "~s", "nticks": 6},
+        "yaxis": {
+            "autorange": "reversed",
+            "tickvals": list(range(len(names))),
+            "ticktext": [style.literal(style.shortened(name)) for name in names],
+            "tickfont": {"size": 12, "color": style.surface("text", theme)},
+            "ticklabelstandoff": 4,
+        },
+    }

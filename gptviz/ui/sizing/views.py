@@ -1,0 +1,161 @@
+"""The Sizing page's views of one configuration: parameters, memory, operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from gptviz import sizing
+from gptviz.config import GPTConfig
+from gptviz.figures import roofline as roof
+from gptviz.figures import sizing as figures
+from gptviz.sizing import Accelerator, Line, Pace, Workload, count, plain, share, si
+from gptviz.ui.components.plot import plot
+from gptviz.ui.sizing import formulas
+from gptviz.ui.sizing.controls import BOUND, Chosen, choose_accelerator
+from gptviz.ui.state import theme
+from gptviz.ui.table import table
+
+BATCHES = [4**power for power in range(6)]
+
+
+def headline(chosen: Chosen) -> None:
+    """The four numbers people ask for."""
+    config, workload = chosen.config, chosen.workload
+    need, work = sizing.memory(config, workload), sizing.flops(config, workload)
+    token = sizing.kv_cache(config, Workload(context=1, dtype=workload.dtype))
+    numbers = {
+        "Parameters": (f"{sizing.n_params(config):,}", "As PyTorch counts: tied weights once."),
+        "Memory": (si(need.total, "B"), "All that the use above takes. GB are 10⁹ bytes."),
+        "Training step" if workload.training else "Prefill": (
+            si(work.total, "FLOP"),
+            "Operations for the whole batch.",
+        ),
+        "KV cache a token": (si(token, "B"), "2 × n_layer × n_kv_head × d_head numbers."),
+    }
+    for column, (label, (value, meaning)) in zip(st.columns(4), numbers.items(), strict=True):
+        column.metric(label, value, help=meaning)
+
+
+def parameters(chosen: Chosen) -> None:
+    """The ledger, and the same as areas."""
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.subheader("The ledger")
+        lines = sizing.ledger(chosen.config, linear_biases=_biases_counted())
+        st.html(_ledger(lines))
+        st.caption(sizing.biases_sentence(chosen.config))
+    with right:
+        st.subheader("Where they are")
+        st.caption(
+            "Each area is in proportion to a part's parameters, over all blocks; the larger frame is the blocks."
+        )
+        figure = figures.parameter_treemap(_tiles(lines), theme=theme())
+        plot(figure, key="treemap", alt="The parts of the model as areas in proportion to their parameters")
+    formulas.parameters()
+
+
+def _biases_counted() -> bool:
+    said = st.segmented_control(
+        "Biases of linear layers",
+        ["counted", "left out"],
+        default="counted",
+        required=True,
+        key="biases",
+        help="Courses print the ledger without them; PyTorch counts them.",
+        **BOUND,
+    )
+    return said == "counted"
+
+
+def _ledger(lines: Sequence[Line]) -> str:
+    total = lines[-1].count
+    rows = [
+        (line.label, line.arithmetic, f"{line.count:,}", "" if line.kind == "block" else share(line.count / total))
+        for line in lines
+    ]
+    indented = [at for at, line in enumerate(lines) if line.kind == "block"]
+    head = ["Part (indented: in each block)", "Worked out", "Parameters", "Share"]
+    return table(head, rows, theme=theme(), indented=indented, strong=[len(rows) - 1])
+
+
+def _tiles(lines: Sequence[Line]) -> list[figures.Tile]:
+    """The ledger as areas: what is in each block counts once a layer, inside the frame of all blocks."""
+    blocks = next(line for line in lines if line.kind == "subtotal")
+    layers = blocks.count // sum(line.count for line in lines if line.kind == "block")
+    return [_tile(line, layers, blocks) for line in lines[:-1]]
+
+
+def _tile(line: Line, layers: int, blocks: Line) -> figures.Tile:
+    inside = line.kind == "block"
+    number = line.count * layers if inside else line.count
+    role = figures.COMPONENT_ROLES.get(line.component, "residual")
+    parent = blocks.label if inside else ""
+    return figures.Tile(id=line.label, label=line.label, parent=parent, value=number, text=count(number), role=role)
+
+
+def memory(chosen: Chosen) -> None:
+    """What takes how much, and what it fits on."""
+    need = sizing.memory(chosen.config, chosen.workload)
+    parts, fits = need.parts(), sizing.fits(need.total)
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        st.subheader("What takes memory")
+        rows = [(name, si(size, "B"), share(size / need.total)) for name, size in parts.items()]
+        rows.append(("Total", si(need.total, "B"), share(1)))
+        st.html(table(["Part", "Bytes", "Share"], rows, theme=theme(), strong=[len(rows) - 1]))
+    with right:
+        st.subheader("Fits on")
+        st.caption("What ends before the dotted line fits into that memory.")
+        sizes = {fit.name: float(fit.size) for fit in fits}
+        words = [f"✓ fits: {share(fit.share)}" if fit.fits else f"✗ {count(fit.n)} needed" for fit in fits]
+        figure = figures.fit_bars(sizes, parts, words, theme=theme())
+        plot(figure, key="fits", alt="The share of each memory size that is needed, as bars")
+    formulas.memory()
+
+
+def compute(chosen: Chosen) -> None:
+    """Operations by product, and what sets the pace on an accelerator."""
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        st.subheader("Operations")
+        st.caption("Matrix products, two operations a multiply-add, over the full T × T square of attention.")
+        st.html(_operations(chosen.config, chosen.workload))
+    with right:
+        st.subheader("What sets the pace")
+        st.caption("Under the slope memory sets it, under the flat roof arithmetic does.")
+        _pace(chosen.config, chosen.workload, choose_accelerator())
+    formulas.compute()
+
+
+def _operations(config: GPTConfig, workload: Workload) -> str:
+    work, rule = sizing.flops(config, workload), sizing.six_nd(config, workload)
+    decoded = sizing.decode_flops(config, workload).total
+    rows = [(name, si(number, "FLOP"), share(number / work.total)) for name, number in work.parts().items()]
+    rows.append(("Total", si(work.total, "FLOP"), share(1)))
+    rows.append((f"Rule of thumb, {6 if workload.training else 2} N D", si(rule, "FLOP"), share(rule / work.total)))
+    rows.append(("One more token, decoded", si(decoded, "FLOP"), share(decoded / work.total)))
+    return table(["Product", "Operations", "Share"], rows, theme=theme(), strong=[len(rows) - 3])
+
+
+def _pace(config: GPTConfig, workload: Workload, accelerator: Accelerator) -> None:
+    paces = sizing.roofline(config, workload, accelerator)
+    larger = sizing.decode_over_batches(config, workload, accelerator, BATCHES)
+    points = [_point(pace.phase, pace) for pace in paces]
+    line = [_point(f"decode, batch {batch:,}", pace) for batch, pace in zip(BATCHES, larger, strict=True)]
+    figure = roof.roofline(points, line, flops=accelerator.flops, bandwidth=accelerator.bandwidth, theme=theme())
+    plot(figure, key="roofline", alt="Operations a second over operations a byte; prefill and decode lie on the roof")
+    head = ["At best", "Pace set by", "Intensity", "Time", "Speed"]
+    st.html(table(head, [_row(pace) for pace in paces], theme=theme()))
+
+
+def _row(pace: Pace) -> tuple[str, ...]:
+    by = {"compute": "arithmetic", "memory": "memory"}[pace.bound]
+    speed = f"{count(pace.tokens_per_second)} tokens/s"
+    return pace.phase.capitalize(), by, f"{plain(pace.intensity)} FLOP/B", si(pace.seconds, "s"), speed
+
+
+def _point(name: str, pace: Pace) -> roof.Point:
+    hover = f"{name}: {plain(pace.intensity)} FLOP a byte, {count(pace.tokens_per_second)} tokens/s, {pace.bound}-bound"
+    return roof.Point(name=name, intensity=pace.intensity, speed=pace.flops / pace.seconds, hover=hover)

@@ -1,0 +1,134 @@
+"""What a session remembers, what the URL holds of it, and what all sessions share.
+
+Torch is imported inside the functions that need it, so that a page can paint its title first.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+if TYPE_CHECKING:
+    from gptviz import GPT, Checkpoint, GPTConfig, Trace
+    from gptviz.edits import Edit
+
+LONGEST_URL = 8000  # characters; some browsers and proxies cut what is longer
+MOST_TRACES = 24  # kept for all sessions together: 2 MB each for the seed model at 128 tokens
+PROMPT = "Once upon a time, there was a little girl named Lily. She"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A model as it is shown: its name and what was toggled. Hashable, so it is a cache key."""
+
+    name: str
+    causal: bool
+    pos_encoding: str
+
+    def changes(self, config: GPTConfig) -> dict[str, Any]:
+        """What differs from the configuration that was trained."""
+        wanted = {"causal": self.causal, "pos_encoding": self.pos_encoding}
+        return {field: value for field, value in wanted.items() if getattr(config, field) != value}
+
+
+@st.cache_resource(show_spinner=False)
+def import_torch() -> None:
+    """Pay for torch once a server. One thread a forward is quickest for small models and fair between sessions."""
+    import torch
+
+    torch.set_num_threads(max(1, torch.get_num_threads() // 2))
+    gc.collect()
+    gc.freeze()  # what torch brought is never garbage: later collections need not look at it
+
+
+@st.cache_resource(show_spinner=False)
+def checkpoint(name: str) -> Checkpoint:
+    """A model by name, read once and shared by all sessions, which never change it."""
+    import gptviz
+
+    loaded = gptviz.load(name)
+    gc.collect()
+    gc.freeze()
+    return loaded
+
+
+def model(variant: Variant) -> GPT:
+    """The variant's view of the shared weights."""
+    import gptviz
+
+    trained = checkpoint(variant.name).model
+    return gptviz.variant(trained, **variant.changes(trained.config))
+
+
+@st.cache_resource(show_spinner=False, max_entries=MOST_TRACES)
+def trace(variant: Variant, ids: tuple[int, ...], edits: tuple[Edit, ...] = ()) -> Trace:
+    """Everything the variant computes for these ids; shared, so it is only to be read."""
+    import torch
+
+    import gptviz
+
+    return gptviz.trace(model(variant), torch.tensor(ids), edits=edits)
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def encode(name: str, text: str, bos: bool) -> tuple[int, ...]:
+    """The ids of a text under a model's vocabulary."""
+    return tuple(checkpoint(name).tokenizer.encode(text, bos=bos).tolist())
+
+
+def end_of(text: str, most: int = 40_000) -> str:
+    """The last `most` characters of a text or a little less, from the start of a word, so that they split as in the whole."""
+    if len(text) <= most:
+        return text
+    cut = re.compile(r"(?<=[^\W_]) (?=[^\W_])").search(text, len(text) - most)
+    return text[cut.start() if cut else len(text) - most :]
+
+
+def without_surrogates(text: str) -> str:
+    """The text with U+FFFD for every half of a surrogate pair, which no encoding can hold."""
+    return re.sub(r"[\ud800-\udfff]", "\ufffd", text)
+
+
+def theme() -> str:
+    """What the browser shows: "light" or "dark"."""
+    return "dark" if st.context.theme.type == "dark" else "light"
+
+
+def start() -> None:
+    """Once a session: take the prompt and the generated tokens from the link that opened it."""
+    if "prompt" in st.session_state:
+        return
+    st.session_state.prompt = st.query_params.get("prompt", PROMPT)
+    st.session_state.generated = _ids(st.query_params.get("generated", ""))
+    st.session_state.playing = False
+
+
+def _ids(text: str) -> tuple[int, ...]:
+    """ "5.17.3" -> (5, 17, 3); anything else is nothing."""
+    return tuple(map(int, text.split("."))) if re.fullmatch(r"\d{1,7}(\.\d{1,7})*", text) else ()
+
+
+def write_url() -> bool:
+    """Put the prompt and the generated tokens into the address; False, and neither, where it would be too long for one."""
+    prompt, generated = st.session_state.prompt, st.session_state.generated
+    fits = len(prompt.encode("utf-8", "replace")) * 3 + 6 * len(generated) < LONGEST_URL
+    _set("prompt", prompt if fits and prompt != PROMPT else None)
+    _set("generated", ".".join(map(str, generated)) if fits and generated else None)
+    return fits
+
+
+def _set(name: str, value: str | None) -> None:
+    if value is None:
+        st.query_params.pop(name, None)
+    elif st.query_params.get(name) != value:
+        st.query_params[name] = value
+
+
+def page_exists(name: str) -> bool:
+    """Whether a page of that name is there to be opened."""
+    return (Path(__file__).parents[2] / "pages" / f"{name}.py").exists()

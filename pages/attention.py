@@ -1,0 +1,189 @@
+"""All heads, one head, and the stages by which its pattern comes about."""
+
+import numpy as np
+import plotly.graph_objects as go
+import streamlit as st
+
+from gptviz.figures import style
+from gptviz.figures.attention import attention_heatmap, head_score_heatmap, stage_heatmap
+from gptviz.figures.pixels import max_pool, quantise
+from gptviz.ui.components.plot import plot
+from gptviz.ui.components.tiles import Row, Tile, tiles
+from gptviz.ui.frame import Selection, frame
+
+WIDEST = 620  # pixels, of the large matrix
+
+STAGES = {
+    "raw": ("q · k", "The dot product of every query with every key.", r"S_{ij} = q_i \cdot k_j"),
+    "scaled": (
+        "scaled",
+        "Divided by √D, so that the scores keep the same spread however wide a head is.",
+        r"S_{ij} = \frac{q_i \cdot k_j}{\sqrt{D}}",
+    ),
+    "biased": (
+        "+ position bias",
+        "ALiBi lowers a score in proportion to the distance.",
+        r"S_{ij} = \frac{q_i \cdot k_j}{\sqrt{D}} - m\,|i - j|",
+    ),
+    "masked": (
+        "masked",
+        "The future is set to −∞: no query may look there.",
+        r"S_{ij} = -\infty \;\text{ for }\; j > i",
+    ),
+    "pattern": (
+        "softmax",
+        "Every row becomes shares that sum to 1: how much each token takes from each other one.",
+        r"A_{ij} = \frac{e^{S_{ij}}}{\sum_k e^{S_{ik}}}",
+    ),
+}
+SCALES = {"0-1": "0 to 1", "max": "this head’s maximum", "log": "log"}
+SCORES = {
+    "previous_token": "previous token",
+    "induction": "induction",
+    "duplicate_token": "duplicate token",
+    "self": "self",
+    "first_token": "first token",
+    "entropy": "entropy (nats)",
+}
+
+
+def future(chosen: Selection) -> np.ndarray | None:
+    """Where no query may look, (T, T); None without a mask."""
+    size = len(chosen.ids)
+    return np.triu(np.ones((size, size), dtype=bool), 1) if chosen.variant.causal else None
+
+
+def pick(id: str) -> None:
+    st.session_state.layer, st.session_state.head = map(int, id.split("."))
+
+
+def choose_head(chosen: Selection) -> tuple[int, int]:
+    layers, heads = range(chosen.config.n_layer), range(chosen.config.n_head)
+    with st.container(horizontal=True):
+        layer = st.selectbox("Layer", layers, key="layer", bind="query-params", width=120)
+        head = st.selectbox("Head", heads, key="head", bind="query-params", width=120)
+    return layer, head
+
+
+def grid(chosen: Selection, scores: dict[str, np.ndarray], selected: tuple[int, int]) -> None:
+    rows = [
+        Row(f"Layer {layer}", "", [thumbnail(chosen, scores, layer, head) for head in range(chosen.config.n_head)])
+        for layer in range(chosen.config.n_layer)
+    ]
+    ramps = {"attention": tuple(style.ramp("attention", chosen.theme, 255))}
+    tiles(
+        rows,
+        ramps=ramps,
+        selected="{}.{}".format(*selected),
+        key="heads",
+        tile_size=60,
+        on_pick=pick,
+        alt="Every head's attention",
+    )
+
+
+def thumbnail(chosen: Selection, scores: dict[str, np.ndarray], layer: int, head: int) -> Tile:
+    from gptviz.analysis import head_kind
+
+    pattern, hidden = chosen.run.pattern(layer, head), future(chosen)
+    drawn = pattern if hidden is None else np.where(hidden, np.nan, pattern)
+    words = ", ".join(
+        f"{SCORES[name]} {style.number(float(values[layer, head]))}"
+        for name, values in scores.items()
+        if np.isfinite(values[layer, head])
+    )
+    kind = head_kind(scores, layer, head)
+    pixels = quantise(max_pool(drawn, 64), 1)
+    return Tile(
+        f"{layer}.{head}",
+        f"layer {layer}, head {head}",
+        pixels,
+        "attention",
+        hover=words,
+        label=f"head {head}",
+        detail=kind,
+    )
+
+
+def one_head(chosen: Selection, layer: int, head: int) -> None:
+    from gptviz.analysis import attention_stages
+
+    stages = attention_stages(chosen.run, layer, head)
+    names = [name for name in STAGES if name != "biased" or stages.bias is not None]
+    stage = st.segmented_control(
+        "Stage", names, default="pattern", required=True, key="stage", format_func=lambda name: STAGES[name][0]
+    )
+    title, sentence, formula = STAGES[stage]
+    st.caption(sentence)
+    figure = pattern_figure(chosen, stages.pattern) if stage == "pattern" else scores_figure(chosen, stages, stage)
+    figure.update_layout(uirevision=f"{len(chosen.ids)}", width=min(figure.layout.width, WIDEST))
+    plot(figure, key="attention_heatmap", alt=f"Layer {layer}, head {head}: {title} of every query and key.")
+    with st.expander("Formula"):
+        st.latex(formula)
+        st.caption(
+            f"D = {chosen.config.d_head} (d_head), i the query, j the key. Scaled dot-product attention: "
+            "[Vaswani et al. 2017, equation 1](https://arxiv.org/abs/1706.03762)."
+        )
+
+
+def scores_figure(chosen: Selection, stages: tuple, stage: str) -> go.Figure:
+    return stage_heatmap(getattr(stages, stage), chosen.labels, theme=chosen.theme, title="")
+
+
+def pattern_figure(chosen: Selection, pattern: np.ndarray) -> go.Figure:
+    from gptviz.analysis import without_first
+
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        scale = st.segmented_control(
+            "Colour scale", list(SCALES), default="0-1", required=True, key="scale", format_func=SCALES.__getitem__
+        )
+        hide = st.toggle(
+            "Hide the first token",
+            key="hide_first",
+            bind="query-params",
+            disabled=len(chosen.ids) < 2,
+            help="Heads with nothing to say rest on the first token. Without it, what is left of each row is made to sum to 1.",
+        )
+    if hide and len(chosen.ids) > 1:
+        hidden, pattern = future(chosen), without_first(pattern)
+        gone = np.isnan(pattern)
+        return attention_heatmap(
+            pattern, chosen.labels, theme=chosen.theme, scale=scale, masked=gone if hidden is None else gone | hidden
+        )
+    rows = float(np.abs(pattern.sum(1) - 1).max())
+    st.caption(f"Check: every row sums to 1; the largest error is {style.number(rows)}.")
+    return attention_heatmap(pattern, chosen.labels, theme=chosen.theme, scale=scale, masked=future(chosen))
+
+
+def head_scores_panel(chosen: Selection, scores: dict[str, np.ndarray], selected: tuple[int, int]) -> None:
+    from gptviz.analysis import HEAD_SCORES
+
+    st.subheader("What the heads do on this prompt", anchor=False)
+    name = st.selectbox("Score", list(SCORES), key="score", bind="query-params", format_func=SCORES.__getitem__)
+    st.caption(HEAD_SCORES[name][0].upper() + HEAD_SCORES[name][1:] + ".")
+    if np.isnan(scores[name]).all():
+        st.info(
+            "No token of this prompt occurs twice, so there is nothing to measure it on: try the example “Repeated words”."
+        )
+        return
+    figure = head_score_heatmap(scores[name], theme=chosen.theme, name=SCORES[name], selected=selected)
+    plot(figure, key="head_scores", alt=f"{SCORES[name]} score of every head.")
+
+
+def draw(chosen: Selection) -> None:
+    from gptviz.analysis import head_scores
+
+    scores = head_scores(chosen.run)
+    left, right = st.columns([1, 2], gap="medium")
+    with right:
+        st.subheader("One head", anchor=False)
+        layer, head = choose_head(chosen)
+        one_head(chosen, layer, head)
+    with left:
+        st.subheader("All heads", anchor=False)
+        st.caption("Row: query, column: key. Click a head, or move with the arrow keys.")
+        grid(chosen, scores, (layer, head))
+        head_scores_panel(chosen, scores, (layer, head))
+
+
+draw(frame("Attention", "Every token asks (query), every token answers (key): who looks at whom, in every head."))
