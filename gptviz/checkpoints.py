@@ -56,9 +56,13 @@ def load(source: str | Path) -> Checkpoint:
     if str(source).startswith("hf:"):
         return _load_folder(_download(str(source).removeprefix("hf:")), str(source))
     path = Path(source)
-    if path.is_dir():
+    try:
+        is_folder, is_file = path.is_dir(), path.is_file()
+    except OSError as error:  # a name that is too long, or a place that may not be looked into
+        raise GptvizError(f"{str(path)[:80]!r} can't be looked at: {error.strerror}.") from error
+    if is_folder:
         return _load_folder(path, path.name)
-    if path.is_file() and path.suffix == ".safetensors":
+    if is_file and path.suffix == ".safetensors":
         return _load_folder(path.parent, path.stem, path.name)
     raise GptvizError(_unreadable(path))
 
@@ -114,9 +118,10 @@ def _read_text(path: Path) -> str:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
+    text = _read_text(path)
     try:
-        values = json.loads(_read_text(path))
-    except (json.JSONDecodeError, RecursionError) as error:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as error:  # ValueError: a whole number of thousands of digits, too
         raise GptvizError(f"{path.name} is not JSON: {error}") from None
     if not isinstance(values, dict):
         raise GptvizError(f"{path.name} holds no JSON object, but a {type(values).__name__}.")
@@ -177,9 +182,9 @@ def _name_some(names: Iterable[str], verb: str, why: str) -> None:
 def _finite(name: str, tensor: Tensor) -> Tensor:
     if not tensor.is_floating_point():
         raise GptvizError(f"{name} holds {tensor.dtype}, not floating-point weights.")
-    tensor = tensor.to(torch.float32).contiguous()
+    stored, tensor = str(tensor.dtype).removeprefix("torch."), tensor.to(torch.float32).contiguous()
     if not bool(torch.isfinite(tensor).all()):
-        raise GptvizError(f"{name} holds NaN or infinity: these weights are broken.")
+        raise GptvizError(f"{name} holds NaN, or more than {stored} can hold: these weights are broken.")
     return tensor
 
 
@@ -224,6 +229,8 @@ def check_replaceable(folder: str | Path) -> None:
 def _write(checkpoint: Checkpoint, folder: Path, dtype: torch.dtype) -> None:
     parameters = checkpoint.model.named_parameters()
     weights = {name: parameter.detach().to("cpu", dtype).contiguous() for name, parameter in parameters}
+    for name, tensor in weights.items():
+        _finite(name, tensor)
     save_file(weights, folder / WEIGHTS)
     (folder / WEIGHTS).chmod(0o644)
     (folder / CONFIG).write_text(json.dumps(checkpoint.model.config.to_dict(), indent=2) + "\n", encoding="utf-8")

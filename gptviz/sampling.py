@@ -108,7 +108,7 @@ class Step:
 
 def window(config: GPTConfig, ids: Tensor) -> Tensor:
     """The ids (T,) that fit in block_size: the latest, with the first kept in front where it is the model's bos."""
-    if len(ids) <= config.block_size:
+    if ids.numel() <= config.block_size:
         return ids
     keeps_bos = config.bos_token_id is not None and int(ids[0]) == config.bos_token_id and config.block_size > 1
     front = ids[:1] if keeps_bos else ids[:0]

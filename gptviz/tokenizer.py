@@ -43,7 +43,7 @@ class Tokenizer:
         backend.no_truncation()
         backend.no_padding()
         self.backend, self.bos_id = backend, bos_id
-        self._specials = {i for i, token in backend.get_added_tokens_decoder().items() if token.special}
+        self._added = set(backend.get_added_tokens_decoder())  # these are written as they are, not byte by byte
 
     def __len__(self) -> int:
         """How many ids there are: 0 .. len - 1."""
@@ -82,7 +82,7 @@ class Tokenizer:
         token = self.backend.id_to_token(i) if i >= 0 else None
         if token is None:
             raise GptvizError(f"Token id {i} is outside the vocabulary: ids go from 0 to {len(self) - 1}.")
-        if i in self._specials or any(letter not in BYTE_OF for letter in token):
+        if i in self._added or any(letter not in BYTE_OF for letter in token):
             return token.encode()
         return bytes(BYTE_OF[letter] for letter in token)
 

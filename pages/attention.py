@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from gptviz.figures import style
-from gptviz.figures.attention import attention_heatmap, head_score_heatmap, stage_heatmap
+from gptviz.figures.attention import Weights, attention_heatmap, head_score_heatmap, stage_heatmap
 from gptviz.figures.pixels import max_pool, quantise
 from gptviz.ui.components.plot import plot
 from gptviz.ui.components.tiles import Row, Tile, tiles
@@ -47,12 +47,6 @@ SCORES = {
 }
 
 
-def future(chosen: Selection) -> np.ndarray | None:
-    """Where no query may look, (T, T); None without a mask."""
-    size = len(chosen.ids)
-    return np.triu(np.ones((size, size), dtype=bool), 1) if chosen.variant.causal else None
-
-
 def pick(id: str) -> None:
     st.session_state.layer, st.session_state.head = map(int, id.split("."))
 
@@ -85,24 +79,11 @@ def grid(chosen: Selection, scores: dict[str, np.ndarray], selected: tuple[int, 
 def thumbnail(chosen: Selection, scores: dict[str, np.ndarray], layer: int, head: int) -> Tile:
     from gptviz.analysis import head_kind
 
-    pattern, hidden = chosen.run.pattern(layer, head), future(chosen)
-    drawn = pattern if hidden is None else np.where(hidden, np.nan, pattern)
-    words = ", ".join(
-        f"{SCORES[name]} {style.number(float(values[layer, head]))}"
-        for name, values in scores.items()
-        if np.isfinite(values[layer, head])
-    )
-    kind = head_kind(scores, layer, head)
-    pixels = quantise(max_pool(drawn, 64), 1)
-    return Tile(
-        f"{layer}.{head}",
-        f"layer {layer}, head {head}",
-        pixels,
-        "attention",
-        hover=words,
-        label=f"head {head}",
-        detail=kind,
-    )
+    measured = {SCORES[name]: float(values[layer, head]) for name, values in scores.items()}
+    words = ", ".join(f"{name} {style.number(value)}" for name, value in measured.items() if np.isfinite(value))
+    title, kind = f"layer {layer}, head {head}", head_kind(scores, layer, head)
+    pixels = quantise(max_pool(chosen.visible_pattern(layer, head), 64), 1)
+    return Tile(f"{layer}.{head}", title, pixels, "attention", hover=words, label=f"head {head}", detail=kind)
 
 
 def one_head(chosen: Selection, layer: int, head: int) -> None:
@@ -133,6 +114,17 @@ def scores_figure(chosen: Selection, stages: tuple, stage: str) -> go.Figure:
 def pattern_figure(chosen: Selection, pattern: np.ndarray) -> go.Figure:
     from gptviz.analysis import without_first
 
+    scale, hide = pattern_controls(chosen)
+    if hide:
+        rest = without_first(pattern)
+        hidden = chosen.future | np.isnan(rest)
+        return attention_heatmap(rest, chosen.labels, theme=chosen.theme, scale=scale, masked=hidden)
+    error = float(np.abs(pattern.sum(1) - 1).max())
+    st.caption(f"Check: every row sums to 1; the largest error is {style.number(error)}.")
+    return attention_heatmap(pattern, chosen.labels, theme=chosen.theme, scale=scale, masked=chosen.future)
+
+
+def pattern_controls(chosen: Selection) -> tuple[Weights, bool]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         scale = st.segmented_control(
             "Colour scale", list(SCALES), default="0-1", required=True, key="scale", format_func=SCALES.__getitem__
@@ -142,17 +134,9 @@ def pattern_figure(chosen: Selection, pattern: np.ndarray) -> go.Figure:
             key="hide_first",
             bind="query-params",
             disabled=len(chosen.ids) < 2,
-            help="Heads with nothing to say rest on the first token. Without it, what is left of each row is made to sum to 1.",
+            help="Heads with nothing to say rest on the first token. Without it, each row is made to sum to 1 again.",
         )
-    if hide and len(chosen.ids) > 1:
-        hidden, pattern = future(chosen), without_first(pattern)
-        gone = np.isnan(pattern)
-        return attention_heatmap(
-            pattern, chosen.labels, theme=chosen.theme, scale=scale, masked=gone if hidden is None else gone | hidden
-        )
-    rows = float(np.abs(pattern.sum(1) - 1).max())
-    st.caption(f"Check: every row sums to 1; the largest error is {style.number(rows)}.")
-    return attention_heatmap(pattern, chosen.labels, theme=chosen.theme, scale=scale, masked=future(chosen))
+    return scale, hide and len(chosen.ids) > 1
 
 
 def head_scores_panel(chosen: Selection, scores: dict[str, np.ndarray], selected: tuple[int, int]) -> None:
@@ -163,7 +147,7 @@ def head_scores_panel(chosen: Selection, scores: dict[str, np.ndarray], selected
     st.caption(HEAD_SCORES[name][0].upper() + HEAD_SCORES[name][1:] + ".")
     if np.isnan(scores[name]).all():
         st.info(
-            "No token of this prompt occurs twice, so there is nothing to measure it on: try the example “Repeated words”."
+            "No token of this prompt comes twice, so there is nothing to measure. Try the example “Repeated words”."
         )
         return
     figure = head_score_heatmap(scores[name], theme=chosen.theme, name=SCORES[name], selected=selected)

@@ -15,10 +15,9 @@ MakeModel = Callable[..., GPT]
 
 def randomised(model: GPT) -> GPT:
     """Biases and norms get random values as well: zeros and ones would hide a wrong use of them."""
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.ndim == 1:
-                parameter += 0.2 * torch.randn_like(parameter)
+    for parameter in model.requires_grad_(False).parameters():
+        if parameter.ndim == 1:
+            parameter += 0.2 * torch.randn_like(parameter)
     return model.eval()
 
 
@@ -28,7 +27,10 @@ def fingerprint(model: GPT) -> list[float]:
 
 @pytest.fixture(scope="session")
 def make_model() -> Iterator[MakeModel]:
-    """make_model(**changes to SMALL) -> GPT in eval mode; the same call again gives the same model, so leave it as it is."""
+    """make_model(**changes to SMALL) -> GPT, in eval mode and without gradients.
+
+    The same call again gives the same model, so a test that changes one takes a deep copy.
+    """
     made: dict[str, tuple[GPT, list[float]]] = {}
 
     def make(**changes: Any) -> GPT:

@@ -2,7 +2,6 @@
 
 import copy
 import json
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import get_args
 
@@ -81,7 +80,9 @@ def test_the_sums_of_the_residual_stream_hold(make_model, ids, architecture):
     close(run.logits, run["ln_final.hook_normalized"] @ model.unembed.weight.T, atol=1e-5, rtol=1e-5)
 
 
-def test_attention_and_feed_forward_are_read_from_the_stream_the_block_began_with_where_they_are_parallel(make_model, ids):
+def test_attention_and_feed_forward_are_read_from_the_stream_the_block_began_with_where_they_are_parallel(
+    make_model, ids
+):
     model = make_model(parallel_residual=True)
     run, block = trace(model, ids), model.blocks[1]
     expected = nn.functional.layer_norm(run["blocks.1.hook_resid_pre"], (32,), block.ln2.weight, block.ln2.bias)
@@ -116,7 +117,9 @@ def test_attention_hooks_follow_from_one_another(make_model, ids, architecture):
     model = make_model(**UNEVEN, **architecture)
     run = trace(model, ids)
     for layer in range(2):
-        scores, pattern, v, z = (run[f"blocks.{layer}.attn.hook_{name}"] for name in ("attn_scores", "pattern", "v", "z"))
+        scores, pattern, v, z = (
+            run[f"blocks.{layer}.attn.hook_{name}"] for name in ("attn_scores", "pattern", "v", "z")
+        )
         close(scores.softmax(-1), pattern)
         for head in range(4):
             close(z[:, head], pattern[head] @ v[:, head // 2], atol=1e-5, rtol=1e-5)  # two heads share a value
@@ -137,7 +140,7 @@ def test_a_trace_gives_the_logits_of_the_model(make_model, ids):
 
 
 def test_what_is_captured_is_a_detached_float32_copy_that_nothing_else_holds(make_model, ids):
-    model = copy.deepcopy(make_model()).bfloat16()
+    model = copy.deepcopy(make_model()).bfloat16().requires_grad_()
     run = trace(model, ids)
     own = {tensor.untyped_storage().data_ptr() for tensor in model.state_dict().values()}
     captured = [run.logits, *run.activations.values()]
@@ -247,12 +250,11 @@ def hooks(model: GPT) -> int:
 
 @pytest.fixture
 def one_thread():
-    threads, interval = torch.get_num_threads(), sys.getswitchinterval()
+    """One thread inside each operation, whose sums then have one order: results are equal bit for bit."""
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    sys.setswitchinterval(1e-5)  # so that Python's threads change in the middle of everything
     yield
     torch.set_num_threads(threads)
-    sys.setswitchinterval(interval)
 
 
 def test_eight_threads_on_one_model_never_see_one_another(tiny_model, one_thread):
@@ -260,7 +262,7 @@ def test_eight_threads_on_one_model_never_see_one_another(tiny_model, one_thread
     edits = [(), (AblateHead(0, 1),), (AblateHead(1, 3, "mean"), AblateHead(0, 0))]
     jobs = [
         (torch.randint(50, (2 + n % 7,)), changes[n % 4], edits[n % 3], ["hook_embed"] if n % 5 == 0 else None)
-        for n in range(300)
+        for n in range(60)
     ]
 
     def run(job) -> dict[str, bytes]:
@@ -269,8 +271,8 @@ def test_eight_threads_on_one_model_never_see_one_another(tiny_model, one_thread
 
     alone = [run(job) for job in jobs]
     with ThreadPoolExecutor(8) as threads:
-        together = list(threads.map(run, jobs))
-    assert together == alone
+        together = list(threads.map(run, 5 * jobs))
+    assert together == 5 * alone
     assert hooks(tiny_model) == 0
 
 

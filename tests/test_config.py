@@ -33,19 +33,24 @@ def test_the_course_presets_are_the_published_architectures():
     minimal, scratch = preset("minimal_decoder"), preset("gpt_from_scratch")
     assert (minimal.vocab_size, minimal.n_embd, minimal.n_layer, minimal.d_head) == (50257, 768, 12, 64)
     assert (minimal.n_head, minimal.d_mlp, minimal.pos_encoding) == (1, 3072, "sinusoidal")
-    assert not (minimal.qkv_bias or minimal.out_bias or minimal.tie_weights)
-    assert minimal.mlp_bias
-    assert minimal.unembed_bias
+    assert (minimal.qkv_bias, minimal.out_bias, minimal.tie_weights) == (False, False, False)
+    assert (minimal.mlp_bias, minimal.unembed_bias) == (True, True)
     assert (scratch.vocab_size, scratch.block_size, scratch.n_layer, scratch.n_head) == (512, 128, 4, 4)
     assert (scratch.n_embd, scratch.dropout, scratch.pos_encoding) == (256, 0.1, "learned")
-    assert scratch.tie_weights
-    assert not scratch.unembed_bias
+    assert (scratch.qkv_bias, scratch.tie_weights, scratch.unembed_bias) == (True, True, False)
 
 
 @pytest.mark.parametrize(
     ("name", "millions"),
     # as the papers and model cards give them
-    [("gpt2", 124), ("gpt2-medium", 355), ("gpt2-large", 774), ("gpt2-xl", 1558), ("pythia-70m", 70), ("llama2-7b", 6738)],
+    [
+        ("gpt2", 124),
+        ("gpt2-medium", 355),
+        ("gpt2-large", 774),
+        ("gpt2-xl", 1558),
+        ("pythia-70m", 70),
+        ("llama2-7b", 6738),
+    ],
 )
 def test_a_published_preset_has_its_published_size(name, millions):
     assert round(n_parameters(preset(name)) / 1e6) == millions
@@ -118,7 +123,9 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: f"{next(iter(wrong))}={str(next(iter(wrong.values())))[:12]}")
+@pytest.mark.parametrize(
+    "wrong", WRONG, ids=lambda wrong: f"{next(iter(wrong))}={str(next(iter(wrong.values())))[:12]}"
+)
 def test_a_value_that_no_model_can_have_is_refused_by_name(wrong):
     with pytest.raises(GptvizError, match=next(iter(wrong))):
         GPTConfig(**wrong)

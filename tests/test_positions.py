@@ -18,7 +18,9 @@ def rotated(x: torch.Tensor, at: torch.Tensor, dim: int, base: float = 10000.0) 
 
 def test_sinusoidal_values_by_hand():
     # width 4 has the frequencies 1 and 10000^(-2/4) = 0.01, a sine and a cosine of each
-    expected = torch.tensor([[0, 1, 0, 1], [0.841471, 0.540302, 0.0099998, 0.99995], [0.909297, -0.416147, 0.0199987, 0.9998]])
+    expected = torch.tensor(
+        [[0, 1, 0, 1], [0.841471, 0.540302, 0.0099998, 0.99995], [0.909297, -0.416147, 0.0199987, 0.9998]]
+    )
     torch.testing.assert_close(positions.sinusoidal(torch.arange(3), 4), expected, atol=1e-6, rtol=0)
 
 

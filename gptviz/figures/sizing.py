@@ -3,6 +3,7 @@
 Knows no configuration: numbers come in as they are to be drawn, with the words that stand beside them.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -61,13 +62,19 @@ def parameter_treemap(tiles: Sequence[Tile], *, theme: Theme) -> go.Figure:
         hovertemplate="%{label}: %{text}, %{percentRoot:.1%} of all<extra></extra>",
         pathbar={"visible": False},
     )
-    layout = {"template": style.template(theme), "height": 400, "margin": {"l": 0, "r": 0, "t": 8, "b": 8}}
+    layout = {
+        "template": style.template(theme),
+        "height": 360,
+        "margin": {"l": 0, "r": 0, "t": 8, "b": 8},
+        "uniformtext": {"minsize": 11, "mode": "hide"},  # what would not be readable is left to hover
+    }
     return go.Figure(trace, layout=layout).update_traces(root_color="rgba(0,0,0,0)")
 
 
-def _pale(role: str, theme: Theme) -> str:
+@functools.cache
+def _pale(role: str, theme: Theme, step: int = 4) -> str:
     """Light enough for text to be read on it."""
-    return style.tint(role, theme)[4]
+    return style.tint(role, theme)[step]
 
 
 def _outline(tiles: Sequence[Tile], theme: Theme) -> dict:
@@ -88,9 +95,15 @@ def fit_bars(
         drawn = np.clip(np.minimum(start + share, MOST_SHARE) - start, 0, None)
         figure.add_bar(**_part(name, drawn, share, theme))
         start = start + share
-    figure.add_vline(x=1, line={"color": style.surface("text", theme), "width": 1.5, "dash": "dot"})
+    figure.add_shape(**_upright(1, theme))
     figure.add_scatter(**_verdicts(np.minimum(start, MOST_SHARE), verdicts, theme))
     return figure
+
+
+def _upright(x: float, theme: Theme) -> dict:
+    """A dotted line over the whole height."""
+    line = {"color": style.surface("text", theme), "width": 1.5, "dash": "dot"}
+    return {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1, "line": line}
 
 
 def _part(name: str, drawn: np.ndarray, share: np.ndarray, theme: Theme) -> dict:
@@ -123,6 +136,7 @@ def _fit_layout(sizes: Mapping[str, float], theme: Theme) -> dict:
     return {
         "template": style.template(theme),
         "barmode": "stack",
+        "legend": {"traceorder": "normal"},
         "bargap": 0.35,
         "height": 36 * len(sizes) + 112,
         "margin": {"l": 8, "r": 8, "t": 40, "b": 48},
@@ -159,7 +173,7 @@ def growth(
     figure = go.Figure(layout=_growth_layout(x, y, unit, theme))
     for kind, (name, values) in parts.items():
         figure.add_scatter(**_area(at, np.asarray(values, dtype=np.float64), kind, name, theme), meta=unit)
-    figure.add_vline(x=now[0], line={"color": style.surface("text", theme), "width": 1.5, "dash": "dot"})
+    figure.add_shape(**_upright(now[0], theme))
     words = {"text": style.literal(now[1]), "showarrow": False, "xanchor": "left", "xshift": 6}
     figure.add_annotation(x=now[0], y=1, yref="paper", **words)
     return figure
@@ -174,7 +188,7 @@ def _area(at: Sequence[int], values: np.ndarray, kind: str, name: str, theme: Th
         "stackgroup": "all",
         "mode": "lines",
         "line": {"color": style.colour(role, theme), "width": 2},
-        "fillcolor": style.tint(role, theme)[6],
+        "fillcolor": _pale(role, theme, 6),
         "fillpattern": {"shape": PATTERNS[kind], "size": 8, "solidity": 0.15},
         "hovertemplate": f"{name}: %{{y:.3s}}%{{meta}}<extra></extra>",
     }
@@ -215,6 +229,7 @@ def _component_layout(names: Sequence[str], theme: Theme) -> dict:
     return {
         "template": style.template(theme),
         "barmode": "stack",
+        "legend": {"traceorder": "normal"},
         "bargap": 0.35,
         "height": 48 * len(names) + 128,
         "margin": {"l": 8, "r": 24, "t": 64, "b": 48},

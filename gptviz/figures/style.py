@@ -4,6 +4,7 @@ A theme is "light" or "dark"; `.streamlit/config.toml` repeats the surfaces, and
 the two. Knows nothing of what is drawn.
 """
 
+import functools
 from typing import Literal
 
 import plotly.graph_objects as go
@@ -96,6 +97,7 @@ def surface(name: str, theme: Theme) -> str:
     return SURFACES[theme][name]
 
 
+@functools.cache
 def ramp(role: str, theme: Theme, steps: int = 17) -> list[str]:
     """`steps` hex colours from the background (zero) to the role's colour, evenly spaced to the eye.
 
@@ -109,6 +111,7 @@ def tint(role: str, theme: Theme) -> list[str]:
     return ramp(role, theme)[:10]
 
 
+@functools.cache
 def diverging(theme: Theme, steps: int = 17) -> list[str]:
     """`steps` hex colours from blue (negative) over the background (zero) to vermilion; odd steps."""
     ends = colour("attention", theme), colour("feed_forward", theme)
@@ -125,6 +128,7 @@ def colorscale(colours: list[str]) -> list[list]:
     return [[at / (len(colours) - 1), shade] for at, shade in enumerate(colours)]
 
 
+@functools.cache
 def template(theme: Theme) -> go.layout.Template:
     """What every figure shares: transparent, the system's font, an 8-pixel rhythm, no grid."""
     return go.layout.Template(layout=_layout(theme))

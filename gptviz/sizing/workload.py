@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Literal, get_args, get_type_hints
 
@@ -82,10 +83,16 @@ class Workload:
 
 
 def _check_choices(workload: Workload) -> None:
-    for name, hint in get_type_hints(Workload).items():
-        value, choices = getattr(workload, name), get_args(hint)
-        if all(isinstance(choice, str) for choice in choices) and choices and value not in choices:
+    for name, choices in _choices().items():
+        value = getattr(workload, name)
+        if value not in choices:
             raise GptvizError(f"{name} = {value!r} is not one of {', '.join(map(repr, choices))}.")
+
+
+@functools.cache
+def _choices() -> dict[str, tuple[str, ...]]:
+    hints = {name: get_args(hint) for name, hint in get_type_hints(Workload).items()}
+    return {name: choices for name, choices in hints.items() if choices and isinstance(choices[0], str)}
 
 
 def _check_count(name: str, value: int | None) -> None:

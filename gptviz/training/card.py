@@ -121,7 +121,7 @@ def described(config: GPTConfig, text: str) -> str:
 def optimizer_in_words(options: Options) -> str:
     adamw = f"AdamW at {options.learning_rate:g}"
     muon = f"Muon at {options.matrix_rate:g} for the blocks' matrices, {adamw} for the other parameters"
-    rate = f"{options.warmup} steps of warm-up, then constant, down to 1 % over the last {options.decay:.0%}"
+    rate = f"{options.warmup} steps of warm-up, then constant, down to 1 % over the last {options.decay * 100:g} %"
     return f"{muon if options.optimizer == 'muon' else adamw}; {rate}"
 
 

@@ -64,7 +64,8 @@ def _css(theme: Theme) -> str:
     return (
         ".gptviz-chips{display:flex;flex-wrap:wrap;row-gap:6px;max-height:196px;overflow-y:auto;padding:2px}"
         f".gptviz-chips .chip{{font:13px/20px {style.MONOSPACE};color:{text};padding:1px 5px;margin-left:4px;"
-        "border-radius:4px;border:1px solid;border-bottom-width:3px;white-space:pre;unicode-bidi:isolate;cursor:default}"
+        "border-radius:4px;border:1px solid;border-bottom-width:3px;"
+        "white-space:pre;unicode-bidi:isolate;cursor:default}"
         ".gptviz-chips .chip.joined{margin-left:-1px;border-top-left-radius:0;border-bottom-left-radius:0}"
         ".gptviz-chips .chip:has(+.joined){border-top-right-radius:0;border-bottom-right-radius:0}" + kinds
     )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import streamlit as st
 
 from gptviz.errors import GptvizError
@@ -15,6 +18,7 @@ from gptviz.ui.components.plot import plot
 
 if TYPE_CHECKING:
     from gptviz import GPTConfig, Step, Trace
+    from gptviz.sizing import Row
 
 ENCODINGS = ("learned", "sinusoidal", "rotary", "alibi", "none")
 EXAMPLES = {
@@ -44,10 +48,32 @@ class Selection:
     generated: int  # how many of the last ids were generated
     theme: Theme
 
-    @property
+    @functools.cached_property
     def run(self) -> Trace:
         """The forward pass of exactly these ids."""
         return state.trace(self.variant, self.ids)
+
+    @functools.cached_property
+    def parameters(self) -> Sequence[Row]:
+        """The parameter table of the variant."""
+        from gptviz import sizing
+
+        return sizing.parameter_table(self.run.config)
+
+    @property
+    def untrained(self) -> frozenset[str]:
+        """The parts of the variant that no training has touched."""
+        return state.model(self.variant).untrained
+
+    @functools.cached_property
+    def future(self) -> np.ndarray:
+        """Where no query may look: (T, T) bool, all False without a mask."""
+        size = len(self.ids)
+        return np.triu(np.full((size, size), self.variant.causal), 1)
+
+    def visible_pattern(self, layer: int, head: int) -> np.ndarray:
+        """One head's attention, NaN where no query may look."""
+        return np.where(self.future, np.nan, self.run.pattern(layer, head))
 
 
 def frame(title: str, sentence: str) -> Selection:
@@ -92,7 +118,7 @@ def _sidebar() -> state.Variant:
             value=config.causal,
             key="causal",
             bind="query-params",
-            help="On, a token sees itself and what came before. Off, it sees the future too, and prediction is cheating.",
+            help="On, a token sees itself and what came before. Off, it sees the future too: prediction is cheating.",
         )
         encoding = st.selectbox(
             "Positional encoding",
@@ -101,7 +127,7 @@ def _sidebar() -> state.Variant:
             key="encoding",
             bind="query-params",
             format_func=lambda kind: f"{kind} (trained)" if kind == config.pos_encoding else kind,
-            help="How the model is told where a token stands. Another one is swapped in place: the weights never saw it.",
+            help="How the model is told where a token stands. Another one is swapped in: the weights never saw it.",
         )
         _describe(name, config)
     return state.Variant(name, causal, encoding)
@@ -162,8 +188,8 @@ def _prompt_box() -> str:
     with box:
         typed = st.text_area("Prompt", key="prompt", height=76, persist_state="session", on_change=_forget_generated)
     text = state.without_surrogates(typed)
-    if text != typed:
-        st.caption("The prompt held half of a surrogate pair, which is no character: it is shown as U+FFFD (\ufffd).")
+    if "\ufffd" in text:
+        st.caption("U+FFFD (\ufffd) stands where the text held half of a surrogate pair, which is no character.")
     return text
 
 
@@ -175,7 +201,7 @@ def _use_example(text: str) -> None:
 def _bos_toggle(name: str) -> bool:
     tokenizer = state.checkpoint(name).tokenizer
     known = tokenizer.bos_id is not None
-    label = tokenizer.labels([tokenizer.bos_id])[0] if known else "a first token"
+    label = "a first token" if tokenizer.bos_id is None else tokenizer.labels([tokenizer.bos_id])[0]
     return st.toggle(
         f"Begin with `{label}`",
         value=known,
@@ -269,7 +295,7 @@ def _settings() -> dict[str, Any]:
             0.05,
             key="temperature",
             bind="query-params",
-            help="0 is the most likely token.",
+            help="0: the likeliest token.",
         )
         top_k = st.number_input(
             "Top-k", 0, None, 40, key="top_k", bind="query-params", help="Keep this many tokens; 0 is off."
@@ -282,7 +308,7 @@ def _settings() -> dict[str, Any]:
             0.01,
             key="top_p",
             bind="query-params",
-            help="Keep the fewest that hold p; 1 is off.",
+            help="Keep the fewest that hold p; 1: off.",
         )
         min_p = st.slider(
             "Min-p",
@@ -292,7 +318,7 @@ def _settings() -> dict[str, Any]:
             0.01,
             key="min_p",
             bind="query-params",
-            help="Keep p times the best's share; 0 is off.",
+            help="Keep p × the best's share; 0: off.",
         )
         st.number_input("Seed", 0, 2**31 - 1, 0, key="seed", bind="query-params", help="Chooses the draws.")
     return dict(temperature=temperature, top_k=top_k or None, top_p=top_p if top_p < 1 else None, min_p=min_p or None)
@@ -302,7 +328,7 @@ def _next_token(selection: Selection) -> None:
     controls, picture = st.columns([2, 3], gap="medium", border=True)
     with controls:
         st.markdown(
-            "**Next token**", help="The draw for this seed and position falls on the token marked ◆; Step adds it."
+            "**Next token**", help="The draw for this seed and place falls on the token marked ◆: Step adds it."
         )
         buttons = st.container()
         settings = _settings()
@@ -342,17 +368,18 @@ def _bars(selection: Selection, step: Step) -> None:
 def _transport(step: Step) -> None:
     playing, generated = st.session_state.playing, bool(st.session_state.generated)
     with st.container(horizontal=True):
-        st.button(
-            "Step", icon=":material/skip_next:", key="step", on_click=_append, args=(step.token,), disabled=playing
-        )
-        st.button("Play", icon=":material/play_arrow:", key="play", on_click=_play, args=(True,), disabled=playing)
-        st.button("Stop", icon=":material/stop:", key="stop", on_click=_play, args=(False,), disabled=not playing)
-        st.button("Back", icon=":material/undo:", key="back", on_click=_back, disabled=not generated)
-        st.button(
-            "Reset", icon=":material/restart_alt:", key="reset", on_click=_forget_generated, disabled=not generated
-        )
+        _button("Step", "skip_next", playing, _append, step.token)
+        _button("Play", "play_arrow", playing, _play, True)
+        _button("Stop", "stop", not playing, _play, False)
+        _button("Back", "undo", not generated, _back)
+        _button("Reset", "restart_alt", not generated, _forget_generated)
     if playing:
-        _ticker(step.token)
+        st.session_state["drawing"] = st.session_state.get("drawing", 0) + 1
+        _ticker(step.token, st.session_state["drawing"])
+
+
+def _button(label: str, icon: str, disabled: bool, then: Callable[..., None], *args: Any) -> None:
+    st.button(label, icon=f":material/{icon}:", key=label.lower(), on_click=then, args=args, disabled=disabled)
 
 
 def _append(token: int) -> None:
@@ -369,11 +396,10 @@ def _play(on: bool) -> None:
 
 
 @st.fragment(run_every=PLAY_INTERVAL)
-def _ticker(token: int) -> None:
+def _ticker(token: int, drawing: int) -> None:
     """The browser asks for the next token once it has painted the last: each tick adds one and redraws the page."""
-    drawn_for = len(st.session_state.generated)
-    if st.session_state.get("ticked") != drawn_for:  # the page has just been drawn: wait for the browser's tick
-        st.session_state["ticked"] = drawn_for
+    if st.session_state.get("drawn") != drawing:  # called by the page itself, not by a tick
+        st.session_state["drawn"] = drawing
         return
     if not st.session_state.playing:
         return

@@ -16,6 +16,7 @@ import streamlit as st
 if TYPE_CHECKING:
     from gptviz import GPT, Checkpoint, GPTConfig, Trace
     from gptviz.edits import Edit
+    from gptviz.figures.style import Theme
 
 LONGEST_URL = 8000  # characters; some browsers and proxies cut what is longer
 MOST_TRACES = 24  # kept for all sessions together: 2 MB each for the seed model at 128 tokens
@@ -82,7 +83,7 @@ def encode(name: str, text: str, bos: bool) -> tuple[int, ...]:
 
 
 def end_of(text: str, most: int = 40_000) -> str:
-    """The last `most` characters of a text or a little less, from the start of a word, so that they split as in the whole."""
+    """The last `most` characters of a text, or a little less: from the start of a word, to split as in the whole."""
     if len(text) <= most:
         return text
     cut = re.compile(r"(?<=[^\W_]) (?=[^\W_])").search(text, len(text) - most)
@@ -94,7 +95,7 @@ def without_surrogates(text: str) -> str:
     return re.sub(r"[\ud800-\udfff]", "\ufffd", text)
 
 
-def theme() -> str:
+def theme() -> Theme:
     """What the browser shows: "light" or "dark"."""
     return "dark" if st.context.theme.type == "dark" else "light"
 
@@ -114,7 +115,7 @@ def _ids(text: str) -> tuple[int, ...]:
 
 
 def write_url() -> bool:
-    """Put the prompt and the generated tokens into the address; False, and neither, where it would be too long for one."""
+    """Put the prompt and the generated tokens into the address. False, and neither, where it would be too long."""
     prompt, generated = st.session_state.prompt, st.session_state.generated
     fits = len(prompt.encode("utf-8", "replace")) * 3 + 6 * len(generated) < LONGEST_URL
     _set("prompt", prompt if fits and prompt != PROMPT else None)

@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT = Path(__file__).parents[2]
-SYSTEM_CHROMIUM = Path("/usr/bin/chromium")
+SYSTEM_CHROMIUM = Path("/usr/bin/chromium")  # where the environment names no other
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 QUIET += ["--disable-component-update", "--disable-sync"]
 
@@ -27,7 +27,7 @@ Visit = Callable[..., Page]
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    path = str(SYSTEM_CHROMIUM) if SYSTEM_CHROMIUM.exists() else None
+    path = os.environ.get("GPTVIZ_CHROMIUM") or (str(SYSTEM_CHROMIUM) if SYSTEM_CHROMIUM.exists() else None)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=QUIET)
         yield browser
@@ -54,20 +54,35 @@ def visit(chromium: Browser) -> Iterator[Visit]:
     assert not errors
 
 
+Running = dict[tuple[Any, ...], tuple[str, "subprocess.Popen[bytes]", Path]]
+
+
 @pytest.fixture(scope="session")
-def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
+def servers() -> Iterator[Running]:
+    """(script, *options) -> its URL, process and log."""
+    running: Running = {}
+    yield running
+    for _, process, _ in running.values():
+        _stop(process)
+
+
+@pytest.fixture(scope="session")
+def serve(servers: Running, tmp_path_factory: pytest.TempPathFactory) -> Serve:
     """serve(script, *streamlit options) -> URL; the same call again gives the same server."""
-    running: dict[tuple[Any, ...], tuple[str, subprocess.Popen[bytes]]] = {}
 
     def start(script: Path, *options: str) -> str:
-        if (script, *options) not in running:
+        if (script, *options) not in servers:
             log = tmp_path_factory.mktemp("server") / "log.txt"
-            running[(script, *options)] = _start(script, options, log)
-        return running[(script, *options)][0]
+            servers[(script, *options)] = (*_start(script, options, log), log)
+        return servers[(script, *options)][0]
 
-    yield start
-    for _, process in running.values():
-        _stop(process)
+    return start
+
+
+@pytest.fixture
+def server_log(servers: Running) -> Callable[..., str]:
+    """server_log(script, *options) -> what that server has printed so far."""
+    return lambda *server: servers[server][2].read_text()
 
 
 def _start(script: Path, options: tuple[str, ...], log: Path) -> tuple[str, subprocess.Popen[bytes]]:

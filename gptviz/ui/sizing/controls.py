@@ -115,11 +115,23 @@ def _details(place: DeltaGenerator, training: bool) -> dict[str, Any]:
 def choose_accelerator() -> Accelerator:
     """A known one, whose numbers can be edited."""
     names = list(sizing.ACCELERATORS)
-    which, operations, bytes_ = st.columns(3)
+    which, operations, bytes_ = st.columns([4, 3, 3])
     name = which.selectbox("Accelerator", names, names.index(DEFAULT), key="accelerator", **BOUND)
     known = sizing.ACCELERATORS[name]
-    flops = _tera(operations, "TFLOP/s", known.flops, f"{name}.tflops", "Dense 16-bit operations a second, at most.")
-    bandwidth = _tera(bytes_, "TB/s", known.bandwidth, f"{name}.tbps", "Bytes a second from and to its memory.")
+    flops = _tera(
+        operations,
+        "TFLOP/s",
+        known.flops,
+        f"{name}.tflops",
+        "Dense 16-bit operations a second, at most.",
+    )
+    bandwidth = _tera(
+        bytes_,
+        "TB/s",
+        known.bandwidth,
+        f"{name}.tbps",
+        "Bytes a second from and to its memory.",
+    )
     try:
         return Accelerator(flops=flops, bandwidth=bandwidth, memory=known.memory)
     except GptvizError as error:
@@ -128,6 +140,15 @@ def choose_accelerator() -> Accelerator:
 
 
 def _tera(place: DeltaGenerator, label: str, value: float, key: str, meaning: str) -> float:
-    return 1e12 * place.number_input(
-        label, value=value / 1e12, step=None, format="%.4g", key=key, help=meaning, required=True, **BOUND
+    stated = "Empty: as the maker states it."
+    tera = place.number_input(
+        label,
+        value=None,
+        placeholder=f"{value / 1e12:.4g}",
+        step=0.1,
+        format="%.4g",
+        key=key,
+        help=f"{meaning} {stated}",
+        **BOUND,
     )
+    return value if tera is None else 1e12 * tera

@@ -18,7 +18,7 @@ SIZES = {
     "n_layer": "How many blocks are stacked (L).",
     "n_embd": "Width of the residual stream, the vector each token carries (C, d_model).",
     "n_head": "Attention heads a block (H).",
-    "n_kv_head": "Heads of keys and values. Fewer than n_head: grouped-query attention, a smaller KV cache. Empty: n_head.",
+    "n_kv_head": "Heads of keys and values. Fewer: grouped-query attention, a smaller KV cache. Empty: n_head.",
     "d_head": "Width of one head (D). Empty: n_embd / n_head.",
     "d_mlp": "Width inside the feed-forward network (F, d_ff). Empty: 4 n_embd.",
     "vocab_size": "How many different tokens there are (V): the rows of the embedding.",

@@ -18,8 +18,9 @@ def _formula(latex: str, words: str) -> None:
 
 def parameters() -> None:
     _formula(
-        r"N = \underbrace{V C}_{W_E} + \underbrace{T_{max} C}_{W_{pos}} + L\,\big(\underbrace{C (H + 2 H_{kv}) D + H D\, C}"
-        r"_{attention} + \underbrace{2\, C F}_{FFN} + \underbrace{4\, C}_{norms}\big) + 2\, C + \text{biases}",
+        r"N = \underbrace{V C}_{W_E} + \underbrace{T_{max} C}_{W_{pos}} + L\,\big("
+        r"\underbrace{C (H + 2 H_{kv}) D + H D\, C}_{attention} + \underbrace{2\, C F}_{FFN} + "
+        r"\underbrace{4\, C}_{norms}\big) + 2\, C + \text{biases}",
         "A gated FFN has 3 C F, an RMSNorm half a LayerNorm's, an untied output layer V C more, and only learned "
         "positions are parameters. With the usual H D = C and F = 4 C a block has about 12 C². "
         "[Vaswani et al. 2017](https://arxiv.org/abs/1706.03762), "
@@ -41,8 +42,9 @@ def memory() -> None:
 
 def compute() -> None:
     _formula(
-        r"\text{forward} = 2\, B T\, \big[ L\, ( C (H + 2 H_{kv}) D + \underbrace{2\, T H D}_{QK^T,\ \text{pattern} \times V}"
-        r" + H D\, C + 2\, C F ) + C V \big] \qquad \text{training} = 3 \times \text{forward} \approx 6 N \cdot B T",
+        r"\text{forward} = 2\, B T\, \big[ L\, ( C (H + 2 H_{kv}) D + "
+        r"\underbrace{2\, T H D}_{QK^T,\ \text{pattern} \times V} + H D\, C + 2\, C F ) + C V \big] \qquad "
+        r"\text{training} = 3 \times \text{forward} \approx 6 N \cdot B T",
         "The backward pass has two products for each of the forward pass; checkpointing computes the blocks again. "
         "Norms, softmax and activations are left out, as torch.utils.flop_counter does. Best speed is the smaller of "
         "FLOP/s and intensity × bandwidth, where every weight and every cached key and value crosses once. "
@@ -55,8 +57,8 @@ def growth() -> None:
     _formula(
         r"\text{T × T products} = 4\, L\, B\, T^2 H D \qquad \text{all else} \propto T "
         r"\qquad N(L) = N_0 + L\, N_{block}",
-        "Both are equal where T = (linear part of one token) / (4 L H D). FlashAttention saves the T × T memory, not the "
-        "operations: [Dao et al. 2022](https://arxiv.org/abs/2205.14135).",
+        "Both are equal where T = (linear part of one token) / (4 L H D). FlashAttention saves the T × T memory, not "
+        "the operations: [Dao et al. 2022](https://arxiv.org/abs/2205.14135).",
     )
 
 

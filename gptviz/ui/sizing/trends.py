@@ -32,9 +32,7 @@ def growth(chosen: Chosen) -> None:
         work = sizing.flops_over_context(config, workload, at)
         _draw(work, names, "growth_flops", ("context, tokens", "operations", "FLOP"), here)
     with right:
-        st.caption(
-            "The KV cache and the activations grow with every token; only explicit attention grows as the square."
-        )
+        st.caption("KV cache and activations grow with every token; only explicit attention grows as the square.")
         names = {"constant": "weights and their like", "linear": "grows as T", "quadratic": "T × T weights"}
         held = sizing.memory_over_context(config, workload, at)
         _draw(held, names, "growth_memory", ("context, tokens", "memory", "B"), here)

@@ -30,29 +30,25 @@ def headline(chosen: Chosen) -> None:
         "Memory": (si(need.total, "B"), "All that the use above takes. GB are 10⁹ bytes."),
         "Training step" if workload.training else "Prefill": (
             si(work.total, "FLOP"),
-            "Operations for the whole batch.",
+            "Of the whole batch.",
         ),
         "KV cache a token": (si(token, "B"), "2 × n_layer × n_kv_head × d_head numbers."),
     }
+    st.html("<style>[data-testid=stMetricValue]{font-size:1.25rem}</style>")  # room for 174,604,259,328
     for column, (label, (value, meaning)) in zip(st.columns(4), numbers.items(), strict=True):
         column.metric(label, value, help=meaning)
 
 
 def parameters(chosen: Chosen) -> None:
     """The ledger, and the same as areas."""
-    left, right = st.columns(2, gap="large")
-    with left:
-        st.subheader("The ledger")
-        lines = sizing.ledger(chosen.config, linear_biases=_biases_counted())
-        st.html(_ledger(lines))
-        st.caption(sizing.biases_sentence(chosen.config))
-    with right:
-        st.subheader("Where they are")
-        st.caption(
-            "Each area is in proportion to a part's parameters, over all blocks; the larger frame is the blocks."
-        )
-        figure = figures.parameter_treemap(_tiles(lines), theme=theme())
-        plot(figure, key="treemap", alt="The parts of the model as areas in proportion to their parameters")
+    st.subheader("The ledger")
+    lines = sizing.ledger(chosen.config, linear_biases=_biases_counted())
+    st.html(_ledger(lines))
+    st.caption(sizing.biases_sentence(chosen.config))
+    st.subheader("Where they are")
+    st.caption("Areas are in proportion to parameters. The frame holds all blocks together.")
+    figure = figures.parameter_treemap(_tiles(lines), theme=theme())
+    plot(figure, key="treemap", alt="The parts of the model as areas in proportion to their parameters")
     formulas.parameters()
 
 

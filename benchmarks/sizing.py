@@ -1,0 +1,139 @@
+"""How fast the Sizing page opens and follows a change, in Chromium: python benchmarks/sizing.py [--runs 5]
+
+Opening is timed on servers just started, so that a page that needs torch pays for it. A change is timed in the browser,
+from the key pressed to the figure painted. Budgets: a change in 100 ms, opening in half the time of a torch page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).parents[1]
+VIEWS = ("Parameters", "Memory", "Operations", "Growth", "Compare")
+PAINTED = "[data-testid=stMain] .js-plotly-plot .main-svg, [data-testid=stMain] canvas"
+CHANGE_BUDGET, OPENING_BUDGET = 100, 0.5  # ms; share of the torch page's time
+
+# Resolves with the milliseconds from the key to two frames after the number and every figure have followed.
+WATCH = """() => {
+  window.followed = new Promise(resolve => {
+    const number = document.querySelector('[data-testid=stMetricValue]'), before = number.textContent
+    const plots = [...document.querySelectorAll('.js-plotly-plot')]
+    let start = 0, waiting = plots.length + 1
+    const one = () => --waiting || requestAnimationFrame(
+      () => requestAnimationFrame(() => resolve(performance.now() - start)))
+    addEventListener('keydown', () => { start = performance.now() }, {capture: true, once: true})
+    plots.forEach(plot => {
+      let drawn = false
+      plot.on('plotly_afterplot', () => { if (start && !drawn) { drawn = true; one() } })
+    })
+    const observer = new MutationObserver(() => {
+      if (document.querySelector('[data-testid=stMetricValue]').textContent !== before) { observer.disconnect(); one() }
+    })
+    observer.observe(document.body, {subtree: true, childList: true, characterData: true})
+  })
+}"""
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """The app, just started: its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless=true", f"--server.port={port}"]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_for(f"http://127.0.0.1:{port}/_stcore/health")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def wait_for(url: str, seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            urllib.request.urlopen(url, timeout=1).close()
+            return
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
+
+
+def opening(browser: Browser, page_name: str) -> float:
+    """Milliseconds from the address to the first picture, on a server just started."""
+    with server() as url:
+        page = browser.new_page()
+        start = time.perf_counter()
+        page.goto(f"{url}/{page_name}")
+        page.wait_for_selector(PAINTED, timeout=120_000)
+        took = 1000 * (time.perf_counter() - start)
+        page.close()
+    return took
+
+
+def change(page: Page) -> float:
+    """Milliseconds from a key that adds a layer to the figures painted."""
+    page.get_by_label("n_layer").focus()
+    page.evaluate(WATCH)
+    page.keyboard.press("ArrowUp")
+    return float(page.evaluate("() => window.followed"))
+
+
+def changes(browser: Browser, runs: int) -> dict[str, float]:
+    """The median for each view."""
+    with server() as url:
+        page = browser.new_page()
+        medians = {}
+        for view in VIEWS:
+            page.goto(f"{url}/sizing?configuration=gpt2&view={view}")
+            page.wait_for_selector(PAINTED, timeout=120_000)
+            page.wait_for_timeout(1000)
+            change(page)
+            medians[view] = statistics.median(change(page) for _ in range(runs))
+        page.close()
+    return medians
+
+
+def report(name: str, value: float, unit: str, budget: float) -> bool:
+    held = value <= budget
+    print(f"{name:44} {value:8.2f} {unit:3} budget {budget:g}  {'held' if held else 'MISSED'}")
+    return held
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=5)
+    runs = parser.parse_args().runs
+    chromium = os.environ.get("GPTVIZ_CHROMIUM")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        medians = changes(browser, runs)
+        times = {
+            name: statistics.median(opening(browser, name) for _ in range(runs)) for name in ("sizing", "attention")
+        }
+        browser.close()
+    held = [report(f"a change, {view}", took, "ms", CHANGE_BUDGET) for view, took in medians.items()]
+    print("opened on a fresh server: " + ", ".join(f"{name} {took:,.0f} ms" for name, took in times.items()))
+    held.append(
+        report("opening, share of the attention page", times["sizing"] / times["attention"], "", OPENING_BUDGET)
+    )
+    return 0 if all(held) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,244 @@
+"""What a person does, in a real browser against a real server."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import ROOT, Serve, Visit
+
+PATIENCE = 60_000  # milliseconds; a first visit also waits for torch
+
+
+@pytest.fixture
+def app(serve: Serve) -> str:
+    return serve(ROOT / "app.py")
+
+
+def main(page: Page):
+    """The page apart from Streamlit's own header, which has a Stop of its own."""
+    return page.get_by_test_id("stMain")
+
+
+def ready(page: Page) -> Page:
+    """Wait until the page has been drawn to its end and is at rest."""
+    expect(main(page).locator(".js-plotly-plot").last).to_be_visible(timeout=PATIENCE)
+    return at_rest(page)
+
+
+def at_rest(page: Page) -> Page:
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning", timeout=PATIENCE)
+    return page
+
+
+def chips(page: Page) -> list[str]:
+    return page.locator(".gptviz-chips .chip").all_inner_texts()
+
+
+def tile(page: Page, name: str):
+    return page.locator(f'[aria-label^="{name}"]').first
+
+
+def button(page: Page, name: str):
+    return main(page).get_by_role("button", name=name, exact=True)
+
+
+def heatmap_values(page: Page) -> list[float]:
+    """The numbers of the large matrix, as plotly.js holds them."""
+    script = "node => Array.from(node.data.find(trace => trace.type === 'heatmap').z.flat())"
+    return main(page).locator(".st-key-attention_heatmap .js-plotly-plot").evaluate(script)
+
+
+def type_prompt(page: Page, text: str) -> None:
+    box = main(page).get_by_label("Prompt", exact=True)
+    box.fill(text)
+    box.press("Control+Enter")
+    page.wait_for_timeout(300)
+    at_rest(page)
+
+
+def test_type_a_sentence_and_see_tokens_heads_and_next_token(app, visit: Visit):
+    page = ready(visit(app))
+    type_prompt(page, "The cat sat")
+    expect(page.locator(".gptviz-chips .chip")).to_have_text(re.compile(".+"))
+    assert "".join(chips(page)[1:]).replace("·", " ") == "The cat sat"
+    assert tile(page, "layer 3, head 3").is_visible()
+    assert "most likely" in main(page).locator(".st-key-next_token").inner_text()
+
+
+def test_step_back_and_reset(app, visit: Visit):
+    page = ready(visit(f"{app}/attention?prompt=Once+upon"))
+    before = chips(page)
+    button(page, "Step").click()
+    expect(page.locator(".chip.generated")).to_have_count(1, timeout=PATIENCE)
+    button(page, "Step").click()
+    expect(page.locator(".chip.generated")).to_have_count(2, timeout=PATIENCE)
+    button(page, "Back").click()
+    expect(page.locator(".chip.generated")).to_have_count(1, timeout=PATIENCE)
+    button(page, "Reset").click()
+    expect(page.locator(".chip.generated")).to_have_count(0, timeout=PATIENCE)
+    assert chips(page) == before
+
+
+def test_play_writes_on_and_stop_stops_it(app, visit: Visit):
+    page = ready(visit(f"{app}/attention"))
+    node = page.locator(".st-key-attention_heatmap .js-plotly-plot").element_handle()
+    button(page, "Play").click()
+    expect(page.locator(".chip.generated").nth(4)).to_be_visible(timeout=PATIENCE)
+    button(page, "Stop").click()
+    expect(button(page, "Play")).to_be_enabled(timeout=PATIENCE)
+    written = len(chips(page))
+    page.wait_for_timeout(1500)
+    assert len(chips(page)) == written
+    assert node.evaluate("node => node.isConnected"), "the figure was replaced instead of redrawn"
+
+
+def test_the_mask_toggle_opens_the_future(app, visit: Visit):
+    page = ready(visit(f"{app}/attention?prompt=The+cat+sat"))
+    tokens = len(chips(page))
+    masked = sum(value is not None and value == value for value in heatmap_values(page))
+    assert masked == tokens * (tokens + 1) // 2
+    page.get_by_test_id("stSidebar").get_by_text("Causal mask").click()
+    expect(main(page).get_by_text("the causal mask is off")).to_be_visible(timeout=PATIENCE)
+    at_rest(page)
+    assert sum(value is not None and value > 0 for value in heatmap_values(page)) == tokens * tokens
+
+
+def test_another_positional_encoding_is_recomputed_and_said(app, visit: Visit):
+    page = ready(visit(f"{app}/attention?prompt=The+cat+sat"))
+    before = heatmap_values(page)
+    page.get_by_test_id("stSidebar").get_by_label("Positional encoding").click()
+    page.get_by_role("option", name="rotary").click()
+    expect(main(page).get_by_text("positions are rotary in place of learned")).to_be_visible(timeout=PATIENCE)
+    at_rest(page)
+    assert heatmap_values(page) != before
+
+
+def test_a_click_on_a_head_changes_what_is_shown(app, visit: Visit):
+    page = ready(visit(f"{app}/attention"))
+    before = heatmap_values(page)
+    tile(page, "layer 2, head 1").click()
+    expect(page.get_by_role("img", name="Layer 2, head 1")).to_be_visible(timeout=PATIENCE)
+    at_rest(page)
+    assert heatmap_values(page) != before
+
+
+def test_layer_and_head_survive_another_page(app, visit: Visit):
+    page = ready(visit(f"{app}/attention"))
+    tile(page, "layer 3, head 2").click()
+    expect(page.get_by_role("img", name="Layer 3, head 2")).to_be_visible(timeout=PATIENCE)
+    type_prompt(page, "The dog")
+    sidebar = page.get_by_test_id("stSidebar")
+    sidebar.get_by_role("link", name="Overview").click()
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible(timeout=PATIENCE)
+    ready(page)
+    sidebar.get_by_role("link", name="Attention").click()
+    expect(page.get_by_role("img", name="Layer 3, head 2")).to_be_visible(timeout=PATIENCE)
+    assert "".join(chips(page)[1:]).replace("·", " ") == "The dog"
+
+
+def test_a_head_on_the_overview_opens_on_its_page(app, visit: Visit):
+    page = ready(visit(app))
+    tile(page, "layer 1, head 3").click()
+    expect(page.get_by_role("img", name="Layer 1, head 3")).to_be_visible(timeout=PATIENCE)
+
+
+def test_the_address_reproduces_the_view_in_another_browser(app, visit: Visit):
+    page = ready(visit(f"{app}/attention?prompt=The+cat"))
+    tile(page, "layer 2, head 2").click()
+    expect(page.get_by_role("img", name="Layer 2, head 2")).to_be_visible(timeout=PATIENCE)
+    page.get_by_test_id("stSidebar").get_by_text("Causal mask").click()
+    expect(main(page).get_by_text("the causal mask is off")).to_be_visible(timeout=PATIENCE)
+    button(page, "Step").click()
+    expect(page.locator(".chip.generated")).to_have_count(1, timeout=PATIENCE)
+    expect(page).to_have_url(re.compile("generated="), timeout=PATIENCE)
+    again = ready(visit(page.url))
+    expect(again.get_by_role("img", name="Layer 2, head 2")).to_be_visible(timeout=PATIENCE)
+    assert chips(again) == chips(page)
+    assert heatmap_values(again) == heatmap_values(page)
+
+
+def test_markup_in_a_prompt_is_inert(app, visit: Visit):
+    hostile = '<img src=x onerror=alert(1)><b>x</b> $5 :red[w] <a href="https://example.org">x</a>'
+    page = ready(visit(f"{app}/attention"))
+    type_prompt(page, hostile)  # a dialog or a script error fails the test
+    assert "".join(chips(page)[1:]).replace("·", " ") == hostile
+    assert main(page).locator(".gptviz-chips img, .gptviz-chips b, .gptviz-chips a").count() == 0
+    assert main(page).locator('a[href*="example.org"]').count() == 0
+
+
+def test_half_a_surrogate_pair_from_the_browser_is_survived_and_said(app, visit: Visit):
+    page = ready(visit(f"{app}/attention"))
+    box = main(page).get_by_label("Prompt", exact=True)
+    box.focus()
+    page.evaluate("document.execCommand('selectAll'); document.execCommand('insertText', false, 'a\\ud83d b')")
+    box.press("Control+Enter")
+    expect(main(page).get_by_text("half of a surrogate pair")).to_be_visible(timeout=PATIENCE)
+    at_rest(page)
+    assert "EF BF BD" in " ".join(chips(page)).replace("\n", " ")
+
+
+def test_right_to_left_text_stays_in_its_chips(app, visit: Visit):
+    page = ready(visit(f"{app}/attention?prompt=ab+%D7%A9%D7%9C%D7%95%D7%9D+cd"))
+    lefts = page.locator(".gptviz-chips .chip").evaluate_all(
+        "chips => chips.map(chip => chip.getBoundingClientRect().left)"
+    )
+    tops = page.locator(".gptviz-chips .chip").evaluate_all(
+        "chips => chips.map(chip => chip.getBoundingClientRect().top)"
+    )
+    rows = sorted(zip(tops, lefts, strict=True))
+    assert rows == list(zip(tops, lefts, strict=True)), "chips stand in reading order"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("path", ["", "attention"])
+def test_pages_fit_their_window_in_both_themes(app, visit: Visit, path, width, scheme):
+    page = ready(visit(f"{app}/{path}", width=width, color_scheme=scheme))
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    background = page.get_by_test_id("stApp").evaluate("node => getComputedStyle(node).backgroundColor")
+    assert (background == "rgb(255, 255, 255)") is (scheme == "light")
+    if width < 500:
+        assert main(page).evaluate("node => node.scrollWidth") <= width
+
+
+def test_nothing_comes_from_another_machine(app, visit: Visit):
+    page = visit("about:blank")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(app)
+    ready(page)
+    strangers = [url for url in asked if not url.startswith((app, app.replace("http", "ws"), "data:", "blob:"))]
+    assert not strangers
+
+
+def test_two_sessions_do_not_see_each_others_toggles(app, visit: Visit):
+    one, two = ready(visit(f"{app}/attention?prompt=The+cat")), ready(visit(f"{app}/attention?prompt=The+cat"))
+    before = heatmap_values(two)
+    one.get_by_test_id("stSidebar").get_by_text("Causal mask").click()
+    expect(main(one).get_by_text("the causal mask is off")).to_be_visible(timeout=PATIENCE)
+    tile(two, "layer 0, head 1").click()
+    expect(two.get_by_role("img", name="Layer 0, head 1")).to_be_visible(timeout=PATIENCE)
+    tile(two, "layer 0, head 0").click()
+    expect(two.get_by_role("img", name="Layer 0, head 0")).to_be_visible(timeout=PATIENCE)
+    at_rest(two)
+    assert heatmap_values(two) == before
+
+
+def test_a_title_is_there_before_torch_is(serve: Serve, visit: Visit):
+    page = visit(serve(ROOT / "app.py", "--server.maxMessageSize=199"))  # a server of its own, which is still cold
+    began = time.monotonic()
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible(timeout=PATIENCE)
+    titled = time.monotonic() - began
+    ready(page)
+    assert titled < time.monotonic() - began
+
+
+def test_the_servers_log_is_clean(app, visit: Visit, server_log):
+    ready(visit(app))
+    ready(visit(f"{app}/attention"))
+    lines = server_log(ROOT / "app.py").splitlines()
+    assert not [line for line in lines if re.search("warn|error|traceback|deprecat|exception", line, re.IGNORECASE)]

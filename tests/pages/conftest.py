@@ -1,0 +1,81 @@
+"""A page run without a browser: `open_page(name, prompt=..., ...)`, and what its components were given to draw."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+PAGES = Path(__file__).parents[2] / "pages"
+OpenPage = Callable[..., AppTest]
+
+
+@pytest.fixture
+def open_page() -> OpenPage:
+    """open_page("attention", prompt="the the", bos="false"): the page as that link opens it, run once."""
+
+    def run(page: str, **params: str) -> AppTest:
+        at = AppTest.from_file(str(PAGES / f"{page}.py"), default_timeout=120)
+        at.query_params.update(params)
+        return at.run()
+
+    return run
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure as the plot component was given it; reads like a plotly figure."""
+
+    text: str
+
+    def to_json(self) -> str:
+        return self.text
+
+
+def figure(at: AppTest, key: str) -> Drawn:
+    """The figure of the plot component with that key."""
+    return Drawn(json.dumps(json.loads(_component(at, key).bytes)["figure"]))
+
+
+def tile_header(at: AppTest, key: str) -> dict[str, Any]:
+    """What the tiles component was told, pixels apart."""
+    return _tiles(at, key)[0]
+
+
+def tile_pixels(at: AppTest, key: str) -> dict[str, np.ndarray]:
+    """Tile id -> pixels (h, w)."""
+    header, data = _tiles(at, key)
+    every, offset = {}, 0
+    for tile in (tile for row in header["rows"] for tile in row["tiles"]):
+        shape = tile["height"], tile["width"]
+        every[tile["id"]] = np.frombuffer(data, np.uint8, shape[0] * shape[1], offset).reshape(shape)
+        offset += shape[0] * shape[1]
+    return every
+
+
+def _tiles(at: AppTest, key: str) -> tuple[dict[str, Any], bytes]:
+    data = _component(at, key).bytes
+    (length,) = struct.unpack_from("<I", data)
+    return json.loads(data[4 : 4 + length]), data[4 + length :]
+
+
+def _component(at: AppTest, key: str) -> Any:
+    return next(e.proto for e in at.get("bidi_component") if e.proto.id.endswith(f"-{key}"))
+
+
+def chip_texts(at: AppTest) -> list[str]:
+    """What the chips show, in order."""
+    return [unescape(text) for text in re.findall(r'<span role="listitem"[^>]*>(.*?)</span>', chip_html(at), re.DOTALL)]
+
+
+def chip_html(at: AppTest) -> str:
+    return next(e.proto.body for e in at.get("html") if "gptviz-chips" in e.proto.body and "listitem" in e.proto.body)

@@ -1,0 +1,110 @@
+"""What the Attention page draws, against the model itself."""
+
+import numpy as np
+import pytest
+
+import gptviz
+from tests.figures.spec import array, cells, hover, read, ticks
+
+from .conftest import figure, tile_header, tile_pixels
+
+PROMPT = "The cat sat on the mat. The cat"
+
+
+@pytest.fixture(scope="module")
+def run():
+    checkpoint = gptviz.load("stories")
+    return gptviz.trace(checkpoint.model, checkpoint.tokenizer.encode(PROMPT, bos=True))
+
+
+def test_the_heatmap_is_the_chosen_heads_pattern(open_page, run):
+    drawn = cells(figure(open_page("attention", prompt=PROMPT, layer="2", head="3"), "attention_heatmap"))
+    pattern = run.pattern(2, 3)
+    assert set(drawn) == {(i, j) for i in range(len(run.ids)) for j in range(i + 1)}
+    assert max(abs(value - pattern[cell]) for cell, value in drawn.items()) < 1e-6
+
+
+def test_without_the_mask_the_future_has_values(open_page):
+    drawn = cells(figure(open_page("attention", prompt=PROMPT, causal="false"), "attention_heatmap"))
+    assert any(value > 0 for (row, column), value in drawn.items() if column > row)
+
+
+def test_hover_says_who_attends_to_whom(open_page, run):
+    shown = figure(open_page("attention", prompt="sat on", bos="false"), "attention_heatmap")
+    labels = ticks(shown, "y")
+    value = cells(shown)[1, 0]
+    assert hover(shown, 1, 0) == f"‘{labels[1]}’ (1) attends to ‘{labels[0]}’ (0): {value:.3g}"
+    assert hover(shown, 0, 1).endswith("masked")
+
+
+def test_repeated_tokens_keep_a_tick_each(open_page):
+    shown = figure(open_page("attention", prompt="the the the", bos="false"), "attention_heatmap")
+    labels = ticks(shown, "x")
+    assert ticks(shown, "y") == labels
+    assert labels[-2:] == ["·the", "·the"]
+    assert read(shown)["layout"]["yaxis"]["range"][0] > read(shown)["layout"]["yaxis"]["range"][1]  # row 0 on top
+
+
+def test_every_head_has_a_tile_and_the_chosen_one_is_marked(open_page, run):
+    at = open_page("attention", prompt=PROMPT, layer="1", head="2")
+    assert tile_header(at, "heads")["selected"] == "1.2"
+    pixels = tile_pixels(at, "heads")
+    assert list(pixels) == [f"{layer}.{head}" for layer in range(4) for head in range(4)]
+    future = np.triu(np.ones((len(run.ids),) * 2, bool), 1)
+    assert (pixels["1.2"][future] == 255).all()
+    assert np.abs(pixels["1.2"][~future] / 254 - run.pattern(1, 2)[~future]).max() <= 0.5 / 254 + 1e-6
+
+
+@pytest.mark.parametrize(("stage", "name"), [("raw", "raw"), ("scaled", "scaled"), ("masked", "masked")])
+def test_stages_are_the_captured_numbers(open_page, run, stage, name):
+    at = open_page("attention", prompt=PROMPT)
+    at.segmented_control(key="stage").set_value(stage).run()
+    drawn = cells(figure(at, "attention_heatmap"))
+    expected = getattr(gptviz.analysis.attention_stages(run, 0, 0), name)
+    assert len(drawn) == np.isfinite(expected).sum()
+    assert max(abs(value - expected[cell]) for cell, value in drawn.items()) < 1e-4
+
+
+def test_alibi_has_a_stage_for_its_bias(open_page):
+    at = open_page("attention", encoding="alibi")
+    assert (
+        "biased" in at.segmented_control(key="stage").options
+        or "+ position bias" in at.segmented_control(key="stage").options
+    )
+    at.segmented_control(key="stage").set_value("biased").run()
+    assert not at.exception
+
+
+def test_hiding_the_first_token_makes_the_rest_sum_to_one(open_page):
+    drawn = cells(figure(open_page("attention", prompt=PROMPT, hide_first="true"), "attention_heatmap"))
+    assert not [cell for cell in drawn if cell[1] == 0]
+    rows = {row for row, _ in drawn}
+    sums = [sum(value for (r, _), value in drawn.items() if r == row) for row in rows]
+    assert np.allclose(sums, 1, atol=1e-5)
+
+
+def test_the_scale_and_its_range_are_written(open_page):
+    at = open_page("attention", prompt=PROMPT)
+    at.segmented_control(key="scale").set_value("max").run()
+    peak = max(cells(figure(at, "attention_heatmap")).values())
+    spec = read(figure(at, "attention_heatmap"))["data"]
+    assert spec[0]["zmax"] == pytest.approx(peak)
+    assert "this head’s maximum" in spec[1]["marker"]["colorbar"]["title"]["text"]
+
+
+def test_head_scores_are_those_of_the_package(open_page, run):
+    at = open_page("attention", prompt=PROMPT)
+    for name in ("previous_token", "induction", "entropy"):
+        at.selectbox(key="score").select(name).run()
+        shown = figure(at, "head_scores")
+        assert np.allclose(array(read(shown)["data"][0]["z"]), gptviz.analysis.head_scores(run)[name], atol=1e-5)
+
+
+def test_a_score_that_this_prompt_cannot_show_says_so(open_page):
+    at = open_page("attention", prompt="ab", bos="false", score="induction")
+    assert "nothing to measure" in at.info[0].value
+
+
+def test_rows_check_themselves(open_page):
+    at = open_page("attention", prompt=PROMPT)
+    assert any(c.value.startswith("Check: every row sums to 1") for c in at.caption)
