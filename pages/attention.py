@@ -1,5 +1,9 @@
 """All heads, one head, and the stages by which its pattern comes about."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
@@ -7,9 +11,12 @@ import streamlit as st
 from gptviz.figures import style
 from gptviz.figures.attention import Weights, attention_heatmap, head_score_heatmap, stage_heatmap
 from gptviz.figures.pixels import max_pool, quantise
-from gptviz.ui.components.plot import plot
+from gptviz.ui.components.plot import Click, plot
 from gptviz.ui.components.tiles import Row, Tile, tiles
 from gptviz.ui.frame import Selection, frame
+
+if TYPE_CHECKING:
+    from gptviz.analysis import Stages
 
 WIDEST = 620  # pixels, of the large matrix
 
@@ -98,7 +105,9 @@ def one_head(chosen: Selection, layer: int, head: int) -> None:
     st.caption(sentence)
     figure = pattern_figure(chosen, stages.pattern) if stage == "pattern" else scores_figure(chosen, stages, stage)
     figure.update_layout(uirevision=f"{len(chosen.ids)}", width=min(figure.layout.width, WIDEST))
-    plot(figure, key="attention_heatmap", alt=f"Layer {layer}, head {head}: {title} of every query and key.")
+    alt = f"Layer {layer}, head {head}: {title} of every query and key."
+    plot(figure, key="attention_heatmap", alt=alt, on_click=choose_cell)
+    cell_arithmetic(chosen, stages)
     with st.expander("Formula"):
         st.latex(formula)
         st.caption(
@@ -107,7 +116,32 @@ def one_head(chosen: Selection, layer: int, head: int) -> None:
         )
 
 
-def scores_figure(chosen: Selection, stages: tuple, stage: str) -> go.Figure:
+def choose_cell(click: Click) -> None:
+    st.session_state.cell = int(click["y"]), int(click["x"])
+
+
+def cell_arithmetic(chosen: Selection, stages: Stages) -> None:
+    """The chosen cell's weight, from its dot product on, in this head's numbers."""
+    from gptviz.analysis import attention_cell
+
+    query, key = st.session_state.get("cell", (len(chosen.ids), 0))
+    if max(query, key) >= len(chosen.ids):
+        st.caption("Click a cell to see its arithmetic.")
+        return
+    st.text(f"‘{chosen.labels[query]}’ ({query}) attends to ‘{chosen.labels[key]}’ ({key})")
+    if chosen.future[query, key]:
+        st.caption("This key lies in the query's future: its score is −∞ and its weight exactly 0.")
+        return
+    cell = attention_cell(stages, chosen.config.attn_scale, query, key)
+    bias = "" if stages.bias is None else f" + ({style.tex(cell.bias)})"
+    score = rf"{style.tex(cell.scale)} \times ({style.tex(cell.raw)}){bias} = {style.tex(cell.score)}"
+    st.latex(rf"S = \frac{{q \cdot k}}{{\sqrt D}}{' + m' if bias else ''} = {score}")
+    exponential = style.tex(float(np.exp(cell.score)))
+    share = rf"\frac{{{exponential}}}{{{style.tex(cell.row_sum)}}}"
+    st.latex(rf"A = \frac{{e^S}}{{\sum_j e^{{S_j}}}} = {share} = {style.tex(cell.weight)}")
+
+
+def scores_figure(chosen: Selection, stages: Stages, stage: str) -> go.Figure:
     return stage_heatmap(getattr(stages, stage), chosen.labels, theme=chosen.theme, title="")
 
 

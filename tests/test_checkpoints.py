@@ -201,7 +201,10 @@ SPOILT: dict[str, tuple[Spoil, str]] = {
     "config is no JSON": (write("config.json", b"{"), r"config\.json is not JSON"),
     "config is binary": (write("config.json", b"\xff\xfe\0"), r"config\.json can't be read"),
     "config is nested": (write("config.json", b"[" * 100_000), r"config\.json is not JSON"),
-    "config has a huge number": (write("config.json", b'{"n_layer": ' + b"9" * 5000 + b"}"), r"config\.json is not JSON"),
+    "config has a huge number": (
+        write("config.json", b'{"n_layer": ' + b"9" * 5000 + b"}"),
+        r"config\.json is not JSON",
+    ),
     "card is no JSON": (write("card.json", b"hello"), r"card\.json is not JSON"),
     "tokenizer is broken": (write("tokenizer.json", b"{}"), r"tokenizer\.json is not one"),
     "tokenizer is oversized": (oversized, r"tokenizer\.json is 64 MB: no real one is over 64 MB"),
@@ -209,16 +212,28 @@ SPOILT: dict[str, tuple[Spoil, str]] = {
     "cut off": (cut, r"model\.safetensors is not a whole safetensors file"),
     "empty": (write("model.safetensors", b""), "not a whole safetensors file"),
     "JSON for weights": (write("model.safetensors", b'{"embed.weight": [1.0, 2.0]}'), "not a whole safetensors file"),
-    "header of a terabyte": (write("model.safetensors", struct.pack("<Q", 2**40) + b"{}"), "not a whole safetensors file"),
+    "header of a terabyte": (
+        write("model.safetensors", struct.pack("<Q", 2**40) + b"{}"),
+        "not a whole safetensors file",
+    ),
     "absurd depth": (change("config.json", n_layer=10**9), "n_layer = 1000000000; the file holds only"),
     "absurd width": (change("config.json", n_embd=10**9), r"embed\.weight has the shape \(262, 32\) in the file and"),
     "beyond any integer": (change("config.json", n_embd=10**12), "n_embd = 1000000000000 is out of range"),
-    "one head more": (change("config.json", n_layer=1), r"holds blocks\.1\.attn.* and \d+ more, which this architecture"),
+    "one head more": (
+        change("config.json", n_layer=1),
+        r"holds blocks\.1\.attn.* and \d+ more, which this architecture",
+    ),
     "other shape": (change("config.json", block_size=33), r"pos_embed\.weight has the shape \(32, 32\) .* \(33, 32\)"),
     "missing tensor": (weights(lambda t: t.pop("blocks.1.mlp.w_in.bias")), r"lacks blocks\.1\.mlp\.w_in\.bias, which"),
-    "extra tensor": (weights(lambda t: t.update(lora=torch.ones(2))), "holds lora, which this architecture does not have"),
+    "extra tensor": (
+        weights(lambda t: t.update(lora=torch.ones(2))),
+        "holds lora, which this architecture does not have",
+    ),
     "NaN": (weights(lambda t: t["ln_final.weight"].fill_(torch.nan)), r"ln_final\.weight holds NaN"),
-    "integers": (weights(lambda t: t.update({"ln_final.bias": torch.ones(32, dtype=torch.int8)})), r"holds torch\.int8"),
+    "integers": (
+        weights(lambda t: t.update({"ln_final.bias": torch.ones(32, dtype=torch.int8)})),
+        r"holds torch\.int8",
+    ),
 }
 
 
@@ -259,7 +274,7 @@ def test_a_pickle_is_never_executed(folder: Path, tmp_path: Path):
 
 @pytest.mark.parametrize("source", ["no-such-model", "/no/such/folder", "a\0b", "x" * 5000, "~"])
 def test_a_place_where_nothing_is(source: str):
-    with pytest.raises(GptvizError, match="There is no checkpoint|can't be looked at"):
+    with pytest.raises(GptvizError, match=r"There is no checkpoint|can't be looked at"):
         gptviz.load(source)
 
 

@@ -76,7 +76,7 @@ def test_an_accelerator_can_be_given_in_numbers(run):
         ),
         (["/dev/zero"], "is neither a preset nor a configuration file"),
         (["x" * 5000], "..."),
-        (["\0"], "can't be opened"),
+        (["\0"], "is neither a preset nor a configuration file"),
         (["gpt2", "--set", "n_head=7"], "n_embd = 768 does not divide into n_head = 7 equal heads"),
         (["gpt2", "--set", "n_layer=0"], "n_layer = 0 is out of range"),
         (["gpt2", "--set", "n_layer=-1"], "n_layer = -1 is out of range"),

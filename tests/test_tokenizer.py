@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 import tokenizers
-from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import AddedToken, decoders, models, pre_tokenizers, processors
 
 from gptviz import GptvizError, Tokenizer
 from gptviz.tokenizer import BYTE_OF, END_OF_TEXT, IdsTokenizer, label, train_bpe
@@ -43,7 +43,15 @@ STRANGE = [
 def random_text(seed: int) -> str:
     """Any code points but the surrogates, the strange ones often."""
     draw = random.Random(seed)
-    ranges = [(0, 0x7F), (0x80, 0x7FF), (0x300, 0x36F), (0x590, 0x6FF), (0x2000, 0x206F), (0xE000, 0xFFFF), (0x10000, 0x10FFFF)]
+    ranges = [
+        (0, 0x7F),
+        (0x80, 0x7FF),
+        (0x300, 0x36F),
+        (0x590, 0x6FF),
+        (0x2000, 0x206F),
+        (0xE000, 0xFFFF),
+        (0x10000, 0x10FFFF),
+    ]
     return "".join(chr(draw.randint(*draw.choice(ranges))) for _ in range(draw.randint(1, 80)))
 
 
@@ -163,7 +171,7 @@ def test_a_vocabulary_comes_back_from_its_json(tokenizer: Tokenizer):
 
 
 def gpt2_like() -> tokenizers.Tokenizer:
-    """What the `tokenizers` library writes for a GPT-2: all specials come last, text is truncated, padded and wrapped."""
+    """What the `tokenizers` library writes for a GPT-2: specials last, text truncated, padded and wrapped."""
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {letter: i for i, letter in enumerate([*letters, "Ġa", "th", "the"])}
     made = tokenizers.Tokenizer(models.BPE(vocabulary, [("Ġ", "a"), ("t", "h"), ("th", "e")]))
@@ -225,7 +233,7 @@ class TestIdsOnly:
 
     @pytest.mark.parametrize("wrong", ["Once", "50", "-1", "1.5", "9" * 40, "٣"])
     def test_anything_else_is_named(self, wrong: str):
-        with pytest.raises(GptvizError, match="without a vocabulary.*from 0 to 49") as error:
+        with pytest.raises(GptvizError, match=r"without a vocabulary.*from 0 to 49") as error:
             self.ids.encode(f"1 {wrong}")
         assert repr(wrong) in str(error.value)
 

@@ -2,7 +2,9 @@
 
 from .attention import (
     HEAD_SCORES,
+    Cell,
     Stages,
+    attention_cell,
     attention_stages,
     head_kind,
     head_scores,
@@ -12,7 +14,9 @@ from .attention import (
 
 __all__ = [
     "HEAD_SCORES",
+    "Cell",
     "Stages",
+    "attention_cell",
     "attention_stages",
     "head_kind",
     "head_scores",

@@ -109,6 +109,24 @@ def attention_stages(run: Trace, layer: int, head: int) -> Stages:
     return Stages(raw, scaled, bias, biased, masked.numpy(), pattern.numpy())
 
 
+class Cell(NamedTuple):
+    """One weight, step by step: weight = e^score / row_sum, score = raw * scale + bias."""
+
+    raw: float  # q . k
+    scale: float  # attn_scale
+    bias: float  # 0 without ALiBi
+    score: float  # -inf where masked
+    row_sum: float  # the sum of e^score over the row
+    weight: float  # as captured
+
+
+def attention_cell(stages: Stages, scale: float, query: int, key: int) -> Cell:
+    """The arithmetic of the weight that one query gives to one key; the row's sum is taken in float64."""
+    bias = 0.0 if stages.bias is None else float(stages.bias[query, key])
+    score, row_sum = float(stages.masked[query, key]), float(np.exp(stages.masked[query].astype(np.float64)).sum())
+    return Cell(float(stages.raw[query, key]), scale, bias, score, row_sum, float(stages.pattern[query, key]))
+
+
 def without_first(pattern: np.ndarray) -> np.ndarray:
     """The pattern (T, T) with nothing on position 0 and every row's rest made to sum to 1 again.
 

@@ -52,7 +52,7 @@ def parameter_treemap(tiles: Sequence[Tile], *, theme: Theme) -> go.Figure:
         ids=[tile.id for tile in tiles],
         labels=[style.literal(tile.label) for tile in tiles],
         parents=[tile.parent for tile in tiles],
-        values=[tile.value for tile in tiles],
+        values=[float(tile.value) for tile in tiles],  # exact integers may be longer than JSON's
         text=[tile.text for tile in tiles],
         branchvalues="total",
         sort=False,
@@ -86,17 +86,17 @@ def fit_bars(
 ) -> go.Figure:
     """A bar a memory size (bytes), of the shares of it that the parts (bytes) take; the line is its end.
 
-    verdicts: what is written beside each, such as "fits". A bar that goes beyond 125 % is cut there.
+    verdicts: what is written under each name, such as "fits". A bar that goes beyond 125 % is cut there.
     """
-    figure = go.Figure(layout=_fit_layout(sizes, theme))
+    names = [f"{style.literal(name)}<br>{style.literal(words)}" for name, words in zip(sizes, verdicts, strict=True)]
+    figure = go.Figure(layout=_fit_layout(names, theme))
     start = np.zeros(len(sizes))
     for name, size in parts.items():
-        share = size / np.array(list(sizes.values()), dtype=np.float64)
+        share = float(size) / np.array(list(sizes.values()), dtype=np.float64)
         drawn = np.clip(np.minimum(start + share, MOST_SHARE) - start, 0, None)
         figure.add_bar(**_part(name, drawn, share, theme))
         start = start + share
     figure.add_shape(**_upright(1, theme))
-    figure.add_scatter(**_verdicts(np.minimum(start, MOST_SHARE), verdicts, theme))
     return figure
 
 
@@ -118,38 +118,24 @@ def _part(name: str, drawn: np.ndarray, share: np.ndarray, theme: Theme) -> dict
     }
 
 
-def _verdicts(ends: np.ndarray, verdicts: Sequence[str], theme: Theme) -> dict:
-    return {
-        "x": np.maximum(ends, 1) + 0.02,
-        "y": np.arange(len(ends), dtype=np.uint8),
-        "mode": "text",
-        "text": [style.literal(words) for words in verdicts],
-        "textposition": "middle right",
-        "textfont": {"color": style.surface("text", theme), "size": 12},
-        "hoverinfo": "skip",
-        "showlegend": False,
-        "cliponaxis": False,
-    }
-
-
-def _fit_layout(sizes: Mapping[str, float], theme: Theme) -> dict:
+def _fit_layout(names: Sequence[str], theme: Theme) -> dict:
     return {
         "template": style.template(theme),
         "barmode": "stack",
         "legend": {"traceorder": "normal"},
         "bargap": 0.35,
-        "height": 36 * len(sizes) + 112,
+        "height": 44 * len(names) + 112,
         "margin": {"l": 8, "r": 8, "t": 40, "b": 48},
         "xaxis": {
             "title": {"text": "share of the memory"},
-            "range": [0, 1.75],
-            "tickvals": [0, 0.25, 0.5, 0.75, 1],
+            "range": [0, MOST_SHARE],
+            "tickvals": [0, 0.5, 1],
             "tickformat": ".0%",
         },
         "yaxis": {
             "autorange": "reversed",
-            "tickvals": list(range(len(sizes))),
-            "ticktext": [style.literal(name) for name in sizes],
+            "tickvals": list(range(len(names))),
+            "ticktext": list(names),
             "tickfont": {"size": 12, "color": style.surface("text", theme)},
             "ticklabelstandoff": 4,
         },
@@ -184,13 +170,13 @@ def _area(at: Sequence[int], values: np.ndarray, kind: str, name: str, theme: Th
     return {
         "x": np.asarray(at, dtype=np.float64),
         "y": values,
-        "name": name,
+        "name": style.literal(name),
         "stackgroup": "all",
         "mode": "lines",
         "line": {"color": style.colour(role, theme), "width": 2},
         "fillcolor": _pale(role, theme, 6),
         "fillpattern": {"shape": PATTERNS[kind], "size": 8, "solidity": 0.15},
-        "hovertemplate": f"{name}: %{{y:.3s}}%{{meta}}<extra></extra>",
+        "hovertemplate": f"{style.literal(name)}: %{{y:.3s}}%{{meta}}<extra></extra>",
     }
 
 

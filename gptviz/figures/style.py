@@ -10,7 +10,7 @@ from typing import Literal
 import plotly.graph_objects as go
 
 from gptviz.figures.oklab import blend, hue_circle
-from gptviz.figures.text import literal, number, shortened
+from gptviz.figures.text import literal, number, shortened, tex
 
 __all__ = [
     "CONFIG",
@@ -27,6 +27,7 @@ __all__ = [
     "shortened",
     "surface",
     "template",
+    "tex",
     "tint",
 ]
 

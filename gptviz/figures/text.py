@@ -12,6 +12,7 @@ from decimal import Decimal
 
 MINUS = "−"
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 # Explicit bidirectional controls could close the isolate put around a token, so they are named.
 _NAMED = re.compile("[\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _ISOLATE, _POP = "\u2068", "\u2069"
@@ -24,6 +25,13 @@ def number(x: float, unit: str = "") -> str:
     float is written `4.00 × 10⁻⁵`; between them, zeros that carry nothing are dropped: `0.41`.
     """
     return f"{_plain(x)}\u00a0{unit}" if unit else _plain(x)
+
+
+def tex(x: float) -> str:
+    """The same number for a LaTeX formula."""
+    plain = _plain(x).replace(MINUS, "-").replace(",", "{,}").replace("∞", r"\infty ")
+    mantissa, _, exponent = plain.partition(" × 10")
+    return rf"{mantissa} \times 10^{{{exponent.translate(_DIGITS)}}}" if exponent else mantissa
 
 
 def _plain(x: float) -> str:

@@ -149,7 +149,8 @@ def transient(config: GPTConfig, workload: Workload) -> int:
     T = workload.tokens(config)
     positions = workload.batch * T
     C, width = config.n_embd, config.n_head * config.d_head
-    attention = positions * (2 * C + _projected(config) + width) + _weights(config, workload, T)
+    heads = positions * (2 * C + _projected(config) + width)
+    attention = heads + max(positions * C, _weights(config, workload, T))  # z W_O comes when the weights are gone
     ffn = positions * (3 * C + (3 if config.gated_mlp else 2) * config.d_mlp)
     read = positions if workload.logits == "all" else workload.batch
     head = 2 * positions * C + read * config.vocab_size

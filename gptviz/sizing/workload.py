@@ -21,19 +21,12 @@ WEIGHT_BYTES: dict[Dtype, float] = {"float32": 4, "bfloat16": 2, "float16": 2, "
 ACTIVATION_BYTES: dict[Dtype, int] = {"float32": 4, "bfloat16": 2, "float16": 2, "mixed": 2, "int8": 2, "int4": 2}
 
 # What a person chooses from.
-DTYPES: dict[Dtype, str] = {
-    "bfloat16": "bfloat16",
-    "float16": "float16",
-    "float32": "float32",
-    "mixed": "mixed (16 and 32 bit)",
-    "int8": "int8 weights",
-    "int4": "int4 weights",
-}
-OPTIMIZERS: dict[Optimizer, str] = {
-    "adamw": "AdamW",
-    "sgd": "SGD",
-    "sgd_momentum": "SGD with momentum",
-    "muon": "Muon",
+DTYPES: tuple[Dtype, ...] = ("bfloat16", "float16", "float32", "mixed", "int8", "int4")
+OPTIMIZERS: dict[str, Optimizer] = {
+    "AdamW": "adamw",
+    "SGD": "sgd",
+    "SGD with momentum": "sgd_momentum",
+    "Muon": "muon",
 }
 
 

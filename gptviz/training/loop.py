@@ -263,6 +263,6 @@ def _write(run: Run, path: Path | None) -> None:
 def _read(path: Path, device: str | torch.device) -> dict[str, Any]:
     try:
         state: dict[str, Any] = torch.load(path, map_location=device, weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
+    except (pickle.UnpicklingError, RuntimeError, EOFError, LookupError, ValueError) as error:
         raise GptvizError(f"{path.name} is not the whole state of a run: remove it to start over.") from error
     return state

@@ -15,6 +15,7 @@ from gptviz.figures.next_token import next_token_bars
 from gptviz.figures.style import Theme, number
 from gptviz.ui import chips, state
 from gptviz.ui.components.plot import plot
+from gptviz.ui.components.wellformed import keep_text_well_formed
 
 if TYPE_CHECKING:
     from gptviz import GPTConfig, Step, Trace
@@ -186,6 +187,7 @@ def _prompt_box() -> str:
         for name, text in EXAMPLES.items():
             st.button(name, key=f"example {name}", on_click=_use_example, args=(text,), width="stretch")
     with box:
+        keep_text_well_formed()
         typed = st.text_area("Prompt", key="prompt", height=76, persist_state="session", on_change=_forget_generated)
     text = state.without_surrogates(typed)
     if "\ufffd" in text:

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import ROOT, Serve, Visit
 
-PATIENCE = 60_000  # milliseconds; a first visit also waits for torch
+PATIENCE = 90_000  # milliseconds; a first visit also waits for torch
 
 
 @pytest.fixture
@@ -48,7 +48,10 @@ def button(page: Page, name: str):
 
 def heatmap_values(page: Page) -> list[float]:
     """The numbers of the large matrix, as plotly.js holds them."""
-    script = "node => Array.from(node.data.find(trace => trace.type === 'heatmap').z.flat())"
+    script = """node => {
+      const {z} = node.data.find(trace => trace.type === 'heatmap');
+      return Array.from(new Float32Array(Uint8Array.from(atob(z.bdata), c => c.charCodeAt(0)).buffer));
+    }"""
     return main(page).locator(".st-key-attention_heatmap .js-plotly-plot").evaluate(script)
 
 
@@ -63,7 +66,6 @@ def type_prompt(page: Page, text: str) -> None:
 def test_type_a_sentence_and_see_tokens_heads_and_next_token(app, visit: Visit):
     page = ready(visit(app))
     type_prompt(page, "The cat sat")
-    expect(page.locator(".gptviz-chips .chip")).to_have_text(re.compile(".+"))
     assert "".join(chips(page)[1:]).replace("·", " ") == "The cat sat"
     assert tile(page, "layer 3, head 3").is_visible()
     assert "most likely" in main(page).locator(".st-key-next_token").inner_text()
@@ -99,12 +101,12 @@ def test_play_writes_on_and_stop_stops_it(app, visit: Visit):
 def test_the_mask_toggle_opens_the_future(app, visit: Visit):
     page = ready(visit(f"{app}/attention?prompt=The+cat+sat"))
     tokens = len(chips(page))
-    masked = sum(value is not None and value == value for value in heatmap_values(page))
+    masked = sum(value == value for value in heatmap_values(page))  # NaN is not itself
     assert masked == tokens * (tokens + 1) // 2
     page.get_by_test_id("stSidebar").get_by_text("Causal mask").click()
     expect(main(page).get_by_text("the causal mask is off")).to_be_visible(timeout=PATIENCE)
     at_rest(page)
-    assert sum(value is not None and value > 0 for value in heatmap_values(page)) == tokens * tokens
+    assert sum(value > 0 for value in heatmap_values(page)) == tokens * tokens
 
 
 def test_another_positional_encoding_is_recomputed_and_said(app, visit: Visit):
@@ -183,14 +185,9 @@ def test_half_a_surrogate_pair_from_the_browser_is_survived_and_said(app, visit:
 
 def test_right_to_left_text_stays_in_its_chips(app, visit: Visit):
     page = ready(visit(f"{app}/attention?prompt=ab+%D7%A9%D7%9C%D7%95%D7%9D+cd"))
-    lefts = page.locator(".gptviz-chips .chip").evaluate_all(
-        "chips => chips.map(chip => chip.getBoundingClientRect().left)"
-    )
-    tops = page.locator(".gptviz-chips .chip").evaluate_all(
-        "chips => chips.map(chip => chip.getBoundingClientRect().top)"
-    )
-    rows = sorted(zip(tops, lefts, strict=True))
-    assert rows == list(zip(tops, lefts, strict=True)), "chips stand in reading order"
+    where = "chips => chips.map(chip => chip.getBoundingClientRect()).map(box => [box.top, box.left])"
+    rows = page.locator(".gptviz-chips .chip").evaluate_all(where)
+    assert rows == sorted(rows), "chips stand in reading order"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -4,8 +4,7 @@ import pytest
 from gptviz.figures import roofline as roof
 from gptviz.figures import sizing, style
 from gptviz.figures.sizing import Tile
-
-from .spec import array, read
+from tests.figures.spec import array, read
 
 themes = pytest.mark.parametrize("theme", ["light", "dark"])
 HOSTILE = "<b>x</b>"
@@ -60,10 +59,10 @@ def test_tiles_lie_in_their_parents_and_labels_are_literal():
 def test_fit_bars_are_shares_that_end_where_the_need_does():
     need = {"Weights": 6e9, "KV cache": 6e9}
     spec = read(sizing.fit_bars({"8 GB": 8e9, "24 GB": 24e9}, need, ["no", "fits"], theme="light"))
-    weights, cache, words = spec["data"]
+    weights, cache = spec["data"]
     np.testing.assert_allclose(array(weights["x"]), [0.75, 0.25])
     np.testing.assert_allclose(array(cache["x"]), [0.5, 0.25])  # 1.5 in all, drawn to 1.25
-    assert words["text"] == ["no", "fits"]
+    assert spec["layout"]["yaxis"]["ticktext"] == ["8 GB<br>no", "24 GB<br>fits"]
     assert cache["customdata"] == ["75", "25"]
     assert spec["layout"]["shapes"][0]["x0"] == 1
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from gptviz.figures.style import literal, number
-from gptviz.figures.text import shortened
+from gptviz.figures.text import shortened, tex
 
 
 @pytest.mark.parametrize(
@@ -86,3 +86,17 @@ def test_a_very_long_token_keeps_both_ends():
     assert cut.startswith("aaa")
     assert cut.endswith("zzz")
     assert "…" in cut
+
+
+@pytest.mark.parametrize(
+    ("x", "written"),
+    [
+        (0.41, "0.41"),
+        (-2.5, "-2.5"),
+        (0.00004, r"4.00 \times 10^{-5}"),
+        (12345.0, "12{,}300"),
+        (float("-inf"), r"-\infty "),
+    ],
+)
+def test_a_number_in_a_formula(x, written):
+    assert tex(x) == written

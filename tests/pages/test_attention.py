@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gptviz
+from gptviz.figures.style import tex
 from tests.figures.spec import array, cells, hover, read, ticks
 
 from .conftest import figure, tile_header, tile_pixels
@@ -108,3 +109,17 @@ def test_a_score_that_this_prompt_cannot_show_says_so(open_page):
 def test_rows_check_themselves(open_page):
     at = open_page("attention", prompt=PROMPT)
     assert any(c.value.startswith("Check: every row sums to 1") for c in at.caption)
+
+
+def test_a_clicked_cell_shows_its_arithmetic(open_page, run):
+    at = open_page("attention", prompt=PROMPT, layer="2", head="1")
+    at.session_state["cell"] = (5, 2)
+    at.run()
+    pattern, scores = run.pattern(2, 1), run["blocks.2.attn.hook_attn_scores"][1].numpy()
+    shown = " ".join(formula.value for formula in at.get("latex"))
+    assert f"= {tex(float(pattern[5, 2]))}" in shown
+    assert f"= {tex(float(scores[5, 2]))}" in shown
+    assert tex(float(np.exp(scores[5, :6].astype(float)).sum())) in shown
+    at.session_state["cell"] = (2, 5)
+    at.run()
+    assert any("in the query's future" in c.value for c in at.caption)

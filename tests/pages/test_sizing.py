@@ -85,6 +85,7 @@ def test_another_starting_point_brings_its_own_fields(page):
         ("n_layer", 0, "n_layer = 0 is out of range"),
         ("n_embd", -768, "n_embd = -768 is out of range"),
         ("vocab_size", 10**12, "vocab_size = 1000000000000 is out of range"),
+        ("n_embd", 12 * 10**8, "d_mlp = 4800000000 is out of range"),
     ],
 )
 def test_bad_input_says_so_and_keeps_what_was_there(page, field, value, complaint):
@@ -102,9 +103,9 @@ def test_bad_input_says_so_and_keeps_what_was_there(page, field, value, complain
 def test_the_largest_sizes_are_drawn_like_any_other(page):
     for view in VIEWS:
         at = page(view=view)
-        for field in ("n_layer", "n_embd", "vocab_size"):
+        for field in ("n_layer", "vocab_size", "block_size"):
             number(at, field).set_value(2**31 - 1)
-        number(at, "n_head").set_value(1)
+        number(at, "n_embd").set_value(12 * 10**7)
         shown(at.run())
         assert not at.error
 
@@ -115,7 +116,7 @@ def test_more_context_than_positions_is_refused_with_a_remedy(page):
 
 
 def test_training_takes_what_the_package_says(page):
-    at = page(use="Training", batch=4, dtype="mixed", optimizer="muon", kernel="explicit", checkpointing=True)
+    at = page(use="Training", batch=4, dtype="mixed", optimizer="Muon", kernel="explicit", checkpointing=True)
     workload = Workload(
         training=True, batch=4, dtype="mixed", optimizer="muon", attention="explicit", checkpointing=True
     )
@@ -153,11 +154,11 @@ def test_two_configurations_are_compared_under_one_workload(page, other):
 
 
 def test_a_link_reproduces_the_view(open_page):
-    params = {"configuration": "llama3-8b", "llama3-8b.n_layer": "16", "view": "Memory", "batch": "4"}
-    at = shown(open_page("sizing", **params))
+    fields = {"llama3-8b.n_layer": "16", "batch": "4", "dtype": "float32"}
+    at = shown(open_page("sizing", configuration="llama3-8b", view="Memory", **fields))
     config = preset("llama3-8b", n_layer=16)
     assert metric(at, "Parameters") == f"{n_params(config):,}"
-    assert metric(at, "Memory") == si(memory(config, Workload(batch=4)).total, "B")
+    assert metric(at, "Memory") == si(memory(config, Workload(batch=4, dtype="float32")).total, "B")
     assert any(heading.value == "Fits on" for heading in at.subheader)
 
 

@@ -217,9 +217,7 @@ BAD: dict[str, tuple[list[str], str]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_gets_one_sentence(
-    text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], case: str
-):
+def test_bad_input_gets_one_sentence(text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], case: str):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").write_text("mine")
     words, sentence = BAD[case]

@@ -1,5 +1,6 @@
 """Text to windows of ids: what a window may be, and that any step's batch can be made again."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -108,7 +109,7 @@ def test_repeated_segments_are_half_text_and_half_random_of_6_to_64_tokens(corpu
     assert {min(p for p in periods if p), max(p for p in periods if p)} == {6, 64}
     assert None not in periods
     text = set(zip(corpus.stream, np.roll(corpus.stream, -1), strict=True))
-    is_text = [all(pair in text for pair in zip(w[1:6], w[2:7], strict=True)) for w in windows]
+    is_text = [all(pair in text for pair in pairwise(w[1:7])) for w in windows]
     assert np.mean(is_text) == pytest.approx(0.5, abs=0.1)
     random_ones = np.concatenate([w[1:] for w, of_text in zip(windows, is_text, strict=True) if not of_text])
     assert corpus.bos_id not in random_ones

@@ -85,9 +85,7 @@ def test_progress_says_what_was_done(start: Callable[..., Any], stories: list[st
 
 
 def test_watching_the_validation_loss_changes_nothing(start: Callable[..., Any], stories: list[str]):
-    assert_same(
-        finish(start(validation=stories[:3]))[1].model.state_dict(), finish(start())[1].model.state_dict()
-    )
+    assert_same(finish(start(validation=stories[:3]))[1].model.state_dict(), finish(start())[1].model.state_dict())
 
 
 def test_training_leaves_the_global_randomness_alone(start: Callable[..., Any]):

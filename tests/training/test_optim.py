@@ -1,6 +1,7 @@
 """The schedule's shape, which parameters are trained how, and what Muon's step does to a matrix."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 import torch
@@ -16,7 +17,7 @@ def test_the_rate_rises_stays_and_falls_to_one_percent():
     assert rates[80] == pytest.approx(0.5)
     assert rates[99] == pytest.approx(0.025)
     assert min(rates[60:]) >= 0.01
-    assert all(a >= b for a, b in zip(rates[60:], rates[61:], strict=False))
+    assert all(a >= b for a, b in pairwise(rates[60:]))
     assert schedule(100_000 - 1, 100_000, 10, 0.4) == 0.01
 
 
@@ -51,9 +52,9 @@ def test_muon_takes_the_blocks_matrices_and_adamw_decays_matrices_only(tiny_mode
 def test_orthogonalise_brings_singular_values_near_one(shape: tuple[int, int], scale: float):
     matrix = scale * torch.randn(shape)
     out = orthogonalise(matrix)
-    u, s, v = torch.linalg.svd(out, full_matrices=False)
+    s = torch.linalg.svdvals(out)
     assert out.shape == shape
-    assert 0.5 < s.min()
+    assert s.min() > 0.5
     assert s.max() < 1.3
     u0, _, v0 = torch.linalg.svd(matrix, full_matrices=False)
     assert torch.trace((u0 @ v0).T @ out) > 0.7 * min(shape)  # it points where U V^T points

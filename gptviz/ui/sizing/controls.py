@@ -35,7 +35,7 @@ def choose() -> Chosen:
         fields = editor.edit(name, points[name])
     options = _workload()
     try:
-        chosen = Chosen(name, GPTConfig.from_dict(fields), Workload(**options))
+        chosen = Chosen(name, editor.made(fields), Workload(**options))
         chosen.workload.tokens(chosen.config)
     except GptvizError as error:
         st.error(f"{error} Shown is what was there before.", icon=":material/error:")
@@ -63,10 +63,10 @@ def _workload() -> dict[str, Any]:
         ),
         "dtype": dtype.selectbox(
             "Number format",
-            list(sizing.DTYPES),
+            sizing.DTYPES,
             key="dtype",
-            format_func=sizing.DTYPES.__getitem__,
-            help="Mixed: 16-bit arithmetic, and float32 master weights and optimizer states.",
+            help="Of weights and activations. mixed: float32 master weights and optimizer states beside 16-bit "
+            "arithmetic. int8 and int4: the weights alone.",
             **BOUND,
         ),
         **_details(st.expander("Attention, optimizer, checkpointing"), training),
@@ -85,23 +85,23 @@ def _details(place: DeltaGenerator, training: bool) -> dict[str, Any]:
             **BOUND,
         ),
         "logits": logits.selectbox(
-            "Logits of",
+            "Positions with logits",
             ["all", "last"],
             key="logits",
-            format_func={"all": "all positions", "last": "the last position"}.__getitem__,
             disabled=training,
             help="Training needs all positions." if training else "This model gives all; servers compute the last.",
             **BOUND,
         ),
-        "optimizer": optimizer.selectbox(
-            "Optimizer",
-            list(sizing.OPTIMIZERS),
-            key="optimizer",
-            format_func=sizing.OPTIMIZERS.__getitem__,
-            disabled=not training,
-            help="What it remembers of each parameter." if training else "Plays a part in training alone.",
-            **BOUND,
-        ),
+        "optimizer": sizing.OPTIMIZERS[
+            optimizer.selectbox(
+                "Optimizer",
+                list(sizing.OPTIMIZERS),
+                key="optimizer",
+                disabled=not training,
+                help="What it remembers of each parameter." if training else "Plays a part in training alone.",
+                **BOUND,
+            )
+        ],
         "checkpointing": checkpointing.checkbox(
             "Checkpointing",
             key="checkpointing",

@@ -63,23 +63,28 @@ def without_derived(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in DERIVED or follows[name] != value}
 
 
+def made(values: Mapping[str, Any]) -> GPTConfig:
+    """The configuration. Raises GptvizError for fields that make none, those that follow from others included."""
+    return GPTConfig.from_dict(GPTConfig.from_dict(values).to_dict())
+
+
 def edit(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of the starting point of that name as the widgets have them, whether or not they make a model."""
     known = {**DEFAULTS, **values}
-    made = GPTConfig.from_dict(values)
+    start = GPTConfig.from_dict(values)
     edited = dict(values)
     sizes = st.columns(2)
     for number, (field, meaning) in enumerate(SIZES.items()):
         with sizes[number % 2]:
-            edited[field] = _widget(name, field, meaning, known[field], made)
+            edited[field] = _widget(name, field, meaning, known[field], start)
     for title, group in (("Architecture", ARCHITECTURE), ("Biases", BIASES)):
         with st.expander(title):
             for field, meaning in group.items():
-                edited[field] = _widget(name, field, meaning, known[field], made)
+                edited[field] = _widget(name, field, meaning, known[field], start)
     return edited
 
 
-def _widget(name: str, field: str, meaning: str, value: Any, made: GPTConfig) -> Any:
+def _widget(name: str, field: str, meaning: str, value: Any, start: GPTConfig) -> Any:
     """One field. Its key names the starting point, so that choosing another one starts from that one's values."""
     shared: dict[str, Any] = dict(key=f"{name}.{field}", help=meaning, bind="query-params")
     if HINTS[field] is bool:
@@ -88,5 +93,5 @@ def _widget(name: str, field: str, meaning: str, value: Any, made: GPTConfig) ->
         return st.selectbox(field, choices, choices.index(value), **shared)
     if HINTS[field] is float:
         return st.number_input(field, value=float(value), step=0.05, format="%.2f", **shared)
-    placeholder = f"{getattr(made, field):,}" if value is None else None
+    placeholder = f"{getattr(start, field):,}" if value is None else None
     return st.number_input(field, value=value, step=1, placeholder=placeholder, **shared)

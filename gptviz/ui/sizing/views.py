@@ -35,8 +35,9 @@ def headline(chosen: Chosen) -> None:
         "KV cache a token": (si(token, "B"), "2 × n_layer × n_kv_head × d_head numbers."),
     }
     st.html("<style>[data-testid=stMetricValue]{font-size:1.25rem}</style>")  # room for 174,604,259,328
-    for column, (label, (value, meaning)) in zip(st.columns(4), numbers.items(), strict=True):
-        column.metric(label, value, help=meaning)
+    with st.container(horizontal=True, gap="large"):
+        for label, (value, meaning) in numbers.items():
+            st.metric(label, value, help=meaning, width="content")
 
 
 def parameters(chosen: Chosen) -> None:
