@@ -27,7 +27,8 @@ CHANGE_BUDGET, OPENING_BUDGET = 100, 0.5  # ms; share of the torch page's time
 
 # Resolves with the milliseconds from the key to two frames after the number and every figure have followed.
 WATCH = """() => {
-  window.followed = new Promise(resolve => {
+  window.followed = new Promise((resolve, reject) => {
+    setTimeout(() => reject(new Error('nothing followed within 30 seconds')), 30_000)
     const number = document.querySelector('[data-testid=stMetricValue]'), before = number.textContent
     const plots = [...document.querySelectorAll('.js-plotly-plot')]
     let start = 0, waiting = plots.length + 1
@@ -47,12 +48,12 @@ WATCH = """() => {
 
 
 @contextmanager
-def server() -> Iterator[str]:
+def server(app: str) -> Iterator[str]:
     """The app, just started: its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless=true", f"--server.port={port}"]
+    command = [sys.executable, "-m", "streamlit", "run", app, "--server.headless=true", f"--server.port={port}"]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         wait_for(f"http://127.0.0.1:{port}/_stcore/health")
@@ -74,9 +75,9 @@ def wait_for(url: str, seconds: float = 120) -> None:
             time.sleep(0.1)
 
 
-def opening(browser: Browser, page_name: str) -> float:
+def opening(browser: Browser, app: str, page_name: str) -> float:
     """Milliseconds from the address to the first picture, on a server just started."""
-    with server() as url:
+    with server(app) as url:
         page = browser.new_page()
         start = time.perf_counter()
         page.goto(f"{url}/{page_name}")
@@ -88,15 +89,15 @@ def opening(browser: Browser, page_name: str) -> float:
 
 def change(page: Page) -> float:
     """Milliseconds from a key that adds a layer to the figures painted."""
-    page.get_by_label("n_layer").focus()
+    page.get_by_role("spinbutton", name="n_layer", exact=True).focus()
     page.evaluate(WATCH)
     page.keyboard.press("ArrowUp")
     return float(page.evaluate("() => window.followed"))
 
 
-def changes(browser: Browser, runs: int) -> dict[str, float]:
+def changes(browser: Browser, app: str, runs: int) -> dict[str, float]:
     """The median for each view."""
-    with server() as url:
+    with server(app) as url:
         page = browser.new_page()
         medians = {}
         for view in VIEWS:
@@ -118,13 +119,15 @@ def report(name: str, value: float, unit: str, budget: float) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
-    runs = parser.parse_args().runs
+    parser.add_argument("--app", default="app.py")
+    args = parser.parse_args()
     chromium = os.environ.get("GPTVIZ_CHROMIUM")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        medians = changes(browser, runs)
+        medians = changes(browser, args.app, args.runs)
         times = {
-            name: statistics.median(opening(browser, name) for _ in range(runs)) for name in ("sizing", "attention")
+            name: statistics.median(opening(browser, args.app, name) for _ in range(args.runs))
+            for name in ("sizing", "attention")
         }
         browser.close()
     held = [report(f"a change, {view}", took, "ms", CHANGE_BUDGET) for view, took in medians.items()]

@@ -35,7 +35,7 @@ def headline(chosen: Chosen) -> None:
         "KV cache a token": (si(token, "B"), "2 × n_layer × n_kv_head × d_head numbers."),
     }
     st.html("<style>[data-testid=stMetricValue]{font-size:1.25rem}</style>")  # room for 174,604,259,328
-    with st.container(horizontal=True, gap="large"):
+    with st.container(horizontal=True, gap="medium"):
         for label, (value, meaning) in numbers.items():
             st.metric(label, value, help=meaning, width="content")
 

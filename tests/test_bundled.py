@@ -1,0 +1,71 @@
+"""The models that come with the repository are what their cards say."""
+
+import json
+
+import pytest
+import torch
+from safetensors import safe_open
+
+import gptviz
+from gptviz.checkpoints import BUNDLED
+from gptviz.config import preset
+
+
+@pytest.fixture(scope="module")
+def stories() -> gptviz.Checkpoint:
+    return gptviz.load("stories")
+
+
+def test_the_default_comes_first():
+    assert gptviz.bundled()[0] == "stories"
+
+
+def test_stories_is_the_course_s_model(stories):
+    own, course = stories.model.config.to_dict(), preset("gpt_from_scratch").to_dict()
+    assert {name for name in own if own[name] != course[name]} <= {"dropout", "bos_token_id"}
+    assert sum(p.numel() for p in stories.model.parameters()) == 3_323_392
+
+
+def test_its_vocabulary_has_512_entries_with_every_byte(stories):
+    assert len(stories.tokenizer) == 512
+    pieces = stories.tokenizer.pieces(range(1, 512))
+    assert {bytes([byte]) for byte in range(256)} <= set(pieces)
+
+
+def test_its_card_is_whole_and_reaches_the_bar(stories):
+    card = stories.card
+    assert card["validation"]["bits_per_byte"] <= 1.00
+    for field in ("tokens_seen", "steps", "date", "command", "seed", "text", "held_out", "head_scores"):
+        assert card[field], field
+    assert "/work" not in json.dumps(dict(card))
+
+
+def test_weights_are_stored_in_16_bits_and_run_in_32(stories):
+    with safe_open(BUNDLED / "stories" / "model.safetensors", framework="pt") as file:
+        assert {file.get_slice(name).get_dtype() for name in file.keys()} == {"F16"}  # noqa: SIM118
+    assert {p.dtype for p in stories.model.parameters()} == {torch.float32}
+
+
+def test_it_has_a_previous_token_head_and_an_induction_head(stories):
+    runs = [gptviz.trace(stories.model, gptviz.analysis.repeated_random_ids(stories.model.config, s)) for s in range(4)]
+    scores = [gptviz.analysis.head_scores(run) for run in runs]
+    for name, bar in (("previous_token", 0.5), ("induction", 0.4)):
+        best = sum(torch.from_numpy(score[name]) for score in scores) / len(scores)
+        assert best.max() >= bar, name
+
+
+def test_it_goes_on_with_a_story(stories):
+    ids = stories.tokenizer.encode("Once upon a", bos=True)
+    step = next(gptviz.generate(stories.model, ids, temperature=0))
+    assert stories.tokenizer.decode([step.token]) == " time"
+    assert step.logits.softmax(0).max() > 0.9
+
+
+def test_its_text_at_temperature_0_8_is_made_of_words_it_was_taught(stories):
+    ids = stories.tokenizer.encode("Once upon a time", bos=True)
+    steps = gptviz.generate(stories.model, ids, 100, temperature=0.8, top_k=40, seed=1)
+    text = stories.tokenizer.decode([step.token for step in steps])
+    assert text.isascii()
+    common = {"the", "a", "and", "to", "was", "he", "she", "it", "they", "his", "her", "said", "little", "named", "in"}
+    words = text.lower().replace(".", " ").replace(",", " ").split()
+    assert sum(word in common for word in words) / len(words) > 0.2
