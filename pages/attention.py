@@ -97,9 +97,16 @@ def one_head(chosen: Selection, layer: int, head: int) -> None:
     from gptviz.analysis import attention_stages
 
     stages = attention_stages(chosen.run, layer, head)
-    names = [name for name in STAGES if name != "biased" or stages.bias is not None]
+    absent = {"biased": stages.bias is None, "masked": not chosen.variant.causal}
+    names = [name for name in STAGES if not absent.get(name)]
     stage = st.segmented_control(
-        "Stage", names, default="pattern", required=True, key="stage", format_func=lambda name: STAGES[name][0]
+        "Stage",
+        names,
+        default="pattern",
+        required=True,
+        key="stage",
+        bind="query-params",
+        format_func=lambda name: STAGES[name][0],
     )
     title, sentence, formula = STAGES[stage]
     st.caption(sentence)
@@ -108,10 +115,11 @@ def one_head(chosen: Selection, layer: int, head: int) -> None:
     alt = f"Layer {layer}, head {head}: {title} of every query and key."
     plot(figure, key="attention_heatmap", alt=alt, on_click=choose_cell)
     cell_arithmetic(chosen, stages)
+    turned = " q and k are taken after their rotation." if chosen.variant.pos_encoding == "rotary" else ""
     with st.expander("Formula"):
         st.latex(formula)
         st.caption(
-            f"D = {chosen.config.d_head} (d_head), i the query, j the key. Scaled dot-product attention: "
+            f"D = {chosen.config.d_head} (d_head), i the query, j the key.{turned} Scaled dot-product attention: "
             "[Vaswani et al. 2017, equation 1](https://arxiv.org/abs/1706.03762)."
         )
 
@@ -135,7 +143,8 @@ def cell_arithmetic(chosen: Selection, stages: Stages) -> None:
     cell = attention_cell(stages, chosen.config.attn_scale, query, key)
     bias = "" if stages.bias is None else f" + ({style.tex(cell.bias)})"
     score = rf"{style.tex(cell.scale)} \times ({style.tex(cell.raw)}){bias} = {style.tex(cell.score)}"
-    st.latex(rf"S = \frac{{q \cdot k}}{{\sqrt D}}{' + m' if bias else ''} = {score}")
+    penalty = r" - m\,|i - j|" if bias else ""
+    st.latex(rf"S = \frac{{q \cdot k}}{{\sqrt D}}{penalty} = {score}")
     exponential = style.tex(float(np.exp(cell.score)))
     share = rf"\frac{{{exponential}}}{{{style.tex(cell.row_sum)}}}"
     st.latex(rf"A = \frac{{e^S}}{{\sum_j e^{{S_j}}}} = {share} = {style.tex(cell.weight)}")
@@ -161,7 +170,13 @@ def pattern_figure(chosen: Selection, pattern: np.ndarray) -> go.Figure:
 def pattern_controls(chosen: Selection) -> tuple[Weights, bool]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         scale = st.segmented_control(
-            "Colour scale", list(SCALES), default="0-1", required=True, key="scale", format_func=SCALES.__getitem__
+            "Colour scale",
+            list(SCALES),
+            default="0-1",
+            required=True,
+            key="scale",
+            bind="query-params",
+            format_func=SCALES.__getitem__,
         )
         hide = st.toggle(
             "Hide the first token",
@@ -180,12 +195,17 @@ def head_scores_panel(chosen: Selection, scores: dict[str, np.ndarray], selected
     name = st.selectbox("Score", list(SCORES), key="score", bind="query-params", format_func=SCORES.__getitem__)
     st.caption(HEAD_SCORES[name][0].upper() + HEAD_SCORES[name][1:] + ".")
     if np.isnan(scores[name]).all():
-        st.info(
-            "No token of this prompt comes twice, so there is nothing to measure. Try the example “Repeated words”."
-        )
+        st.info("This prompt has no place for it, so there is nothing to measure. Try the example “Repeated words”.")
         return
-    figure = head_score_heatmap(scores[name], theme=chosen.theme, name=SCORES[name], selected=selected)
-    plot(figure, key="head_scores", alt=f"{SCORES[name]} score of every head.")
+    picture, words = st.columns([3, 2], gap="medium")
+    with picture:
+        figure = head_score_heatmap(scores[name], theme=chosen.theme, name=SCORES[name], selected=selected)
+        plot(figure, key="head_scores", alt=f"{SCORES[name]} score of every head.")
+    with words:
+        st.markdown("**Layer {}, head {}**".format(*selected))
+        for known, words_for_it in SCORES.items():
+            value = float(scores[known][selected])
+            st.text(f"{words_for_it}: {style.number(value) if np.isfinite(value) else 'not measurable here'}")
 
 
 def draw(chosen: Selection) -> None:
@@ -201,7 +221,7 @@ def draw(chosen: Selection) -> None:
         st.subheader("All heads", anchor=False)
         st.caption("Row: query, column: key. Click a head, or move with the arrow keys.")
         grid(chosen, scores, (layer, head))
-        head_scores_panel(chosen, scores, (layer, head))
+    head_scores_panel(chosen, scores, (layer, head))
 
 
 draw(frame("Attention", "Every token asks (query), every token answers (key): who looks at whom, in every head."))

@@ -35,7 +35,7 @@ def embedding_row(chosen: Selection) -> Row:
         shown.append(stream_tile("pos", "position", run["hook_pos_embed"].numpy(), "position", what, "W_pos"))
     stream = run["blocks.0.hook_resid_pre"].numpy()
     shown.append(stream_tile("sum", "residual stream", stream, "residual", "what block 0 reads", "sum"))
-    return Row("Embedding", stage(chosen, run.config.n_embd, "Token embedding", "Position embedding"), shown)
+    return Row("Embedding", stage(chosen, run.config.n_embd, "embed.", "pos_embed."), shown)
 
 
 def block_row(chosen: Selection, layer: int) -> Row:
@@ -47,8 +47,7 @@ def block_row(chosen: Selection, layer: int) -> Row:
     norms = run[name + "hook_resid_post"].norm(dim=-1, keepdim=True).numpy()
     mean = f"mean norm {style.number(float(norms.mean()))}"
     stream = stream_tile(f"stream {layer}", f"residual stream after block {layer}", norms, "residual", mean, "‖x‖")
-    count = sum(row.count for row in chosen.parameters if row.name.startswith(name))
-    return Row(f"Block {layer}", described(chosen, run.config.n_embd, count), [*heads, ffn, stream])
+    return Row(f"Block {layer}", stage(chosen, run.config.n_embd, name), [*heads, ffn, stream])
 
 
 def output_row(chosen: Selection) -> Row:
@@ -58,16 +57,13 @@ def output_row(chosen: Selection) -> Row:
     shares = run.logits.softmax(-1).numpy()
     after = stream_tile("next", "next token", shares, "logits", "softmax of the logits, at every position", "softmax")
     tied = "tied: W_U is W_E" if run.config.tie_weights else "W_U of its own"
-    caption = f"{stage(chosen, run.config.vocab_size, 'Unembedding')} · {tied}"
+    caption = f"{stage(chosen, run.config.vocab_size, 'ln_final.', 'unembed.')} · {tied}"
     return Row("Output", caption, [final, after])
 
 
-def stage(chosen: Selection, width: int, *components: str) -> str:
-    return described(chosen, width, sum(row.count for row in chosen.parameters if row.component in components))
-
-
-def described(chosen: Selection, width: int, parameters: int) -> str:
-    """The shape of what leaves a stage, and how many parameters made it."""
+def stage(chosen: Selection, width: int, *names: str) -> str:
+    """The shape of what leaves a stage, and how many parameters, whose names begin so, made it."""
+    parameters = sum(row.count for row in chosen.parameters if row.name.startswith(names))
     return f"({len(chosen.ids)}, {width}) · {parameters:,} parameters"
 
 
@@ -96,7 +92,7 @@ def pipeline(chosen: Selection) -> None:
 
 def norms(chosen: Selection) -> None:
     st.subheader("Length of the residual stream", anchor=False)
-    st.caption("Every block adds to the stream, so it grows with depth.")
+    st.caption("Every block adds what it writes to the stream; as a rule the sum grows with depth.")
     names = ["blocks.0.hook_resid_pre", *(f"blocks.{i}.hook_resid_post" for i in range(chosen.config.n_layer))]
     lengths = np.stack([chosen.run[name].norm(dim=-1).numpy() for name in names])
     figure = residual_norms(lengths, chosen.labels, theme=chosen.theme, scale="log")

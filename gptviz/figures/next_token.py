@@ -11,6 +11,8 @@ import plotly.graph_objects as go
 from gptviz.figures import style
 from gptviz.figures.style import Theme
 
+MOST_LIKELY, SAMPLED = "▲", "◆"
+
 
 def next_token_bars(
     labels: Sequence[str],
@@ -24,10 +26,10 @@ def next_token_bars(
     """A bar a candidate, the most probable on top. labels and probabilities (K,).
 
     sampled and argmax are indices into both: the token that was drawn and the most likely one,
-    each with a mark of its own. draw is the random number in 0..1 that chose.
+    each with a mark that the axis explains. draw is the random number in 0..1 that chose.
     """
     order = np.argsort(-np.asarray(probabilities), kind="stable")
-    marks = [_mark(at, sampled, argmax, draw) for at in order]
+    marks = [_mark(at, sampled, argmax) for at in order]
     shown = [style.literal(style.shortened(labels[at])) for at in order]
     numbers = [style.number(float(probabilities[at])) for at in order]
     return go.Figure(
@@ -43,14 +45,18 @@ def next_token_bars(
             hovertemplate="‘%{customdata[0]}’: %{customdata[1]} %{customdata[2]}<extra></extra>",
             marker=_bars([at == sampled for at in order], theme),
         ),
-        layout=_layout(shown, max(map(len, marks)), theme),
+        layout=_layout(shown, _legend(sampled, draw), theme),
     )
 
 
-def _mark(at: int, sampled: int | None, argmax: int, draw: float | None) -> str:
-    drawn = "" if draw is None else f", draw {style.number(draw)}"
-    marks = ["▲ most likely"] if at == argmax else []
-    return "  ".join(marks + ([f"◆ sampled{drawn}"] if at == sampled else []))
+def _mark(at: int, sampled: int | None, argmax: int) -> str:
+    return (MOST_LIKELY if at == argmax else "") + (SAMPLED if at == sampled else "")
+
+
+def _legend(sampled: int | None, draw: float | None) -> str:
+    """What the marks mean, under the axis."""
+    drawn = "" if draw is None else f" by the draw {style.number(draw)}"
+    return f"probability   {MOST_LIKELY} most likely" + ("" if sampled is None else f"   {SAMPLED} sampled{drawn}")
 
 
 def _bars(sampled: list[bool], theme: Theme) -> dict:
@@ -63,14 +69,14 @@ def _bars(sampled: list[bool], theme: Theme) -> dict:
     }
 
 
-def _layout(shown: list[str], mark: int, theme: Theme) -> dict:
+def _layout(shown: list[str], legend: str, theme: Theme) -> dict:
     return {
         "template": style.template(theme),
         "height": 24 * len(shown) + 80,
-        "margin": {"l": 7 * max(map(len, shown)) + 24, "r": 7 * (mark + 12), "t": 32, "b": 48},
+        "margin": {"l": 7 * max(map(len, shown)) + 24, "r": 104, "t": 32, "b": 48},
         "bargap": 0.25,
         "showlegend": False,
-        "xaxis": {"title": {"text": "probability"}, "rangemode": "tozero", "nticks": 5, "showline": True},
+        "xaxis": {"title": {"text": legend}, "rangemode": "tozero", "nticks": 5, "showline": True},
         "yaxis": {
             "autorange": "reversed",
             "tickvals": list(range(len(shown))),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +19,7 @@ from gptviz.figures.style import Theme, number
 from gptviz.ui import chips, state
 from gptviz.ui.components.plot import plot
 from gptviz.ui.components.wellformed import keep_text_well_formed
+from gptviz.ui.route import by_way_of_app
 
 if TYPE_CHECKING:
     from gptviz import GPTConfig, Step, Trace
@@ -79,18 +83,35 @@ class Selection:
 
 def frame(title: str, sentence: str) -> Selection:
     """Draw the shared controls and return what they select. Stops the script where there is nothing to show."""
+    by_way_of_app()
     st.html(f"<style>{LAYOUT}</style>")
     st.title(title, anchor=False)
     st.caption(sentence)
     state.start()
     _load()
-    variant = _sidebar()
-    selection = _prompt(variant)
-    _badge(selection)
-    _next_token(selection)
-    if not state.write_url():
-        st.caption("This prompt is too long for a link: it stays in this session.")
+    with _refusals():
+        selection = _prompt(_sidebar())
+        _badge(selection)
+        _next_token(selection)
     return selection
+
+
+@contextlib.contextmanager
+def _refusals() -> Iterator[None]:
+    """What can't be read or computed is said in a sentence; the controls above it stay, to choose otherwise."""
+    try:
+        yield
+    except GptvizError as error:
+        st.error(_literal(str(error)))
+        st.stop()
+
+
+def _literal(text: str) -> str:
+    """A text within Markdown that is shown as it is: a code span with a fence longer than any run of backticks."""
+    text = " ".join(text.splitlines())
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    padding = " " if "`" in text else ""
+    return f"{fence}{padding}{text}{padding}{fence}"
 
 
 def _load() -> None:
@@ -112,7 +133,7 @@ def _names() -> list[str]:
 def _sidebar() -> state.Variant:
     with st.sidebar:
         name = st.selectbox("Model", _names(), key="model", bind="query-params", on_change=_forget_toggles)
-        with st.spinner(f"Reading {name}."):
+        with st.spinner(f"Reading {_literal(name)}."):
             config = state.checkpoint(name).model.config
         causal = st.toggle(
             "Causal mask",
@@ -131,7 +152,9 @@ def _sidebar() -> state.Variant:
             help="How the model is told where a token stands. Another one is swapped in: the weights never saw it.",
         )
         _describe(name, config)
-    return state.Variant(name, causal, encoding)
+    variant = state.Variant(name, causal, encoding)
+    dataclasses.replace(config, **variant.changes(config))  # refuses what this architecture can't be
+    return variant
 
 
 def _forget_toggles() -> None:
@@ -168,10 +191,11 @@ def _prompt(variant: state.Variant) -> Selection:
     try:
         typed = state.encode(variant.name, state.end_of(text), bos)
     except GptvizError as error:
-        st.error(str(error))
-        typed = st.session_state.get("last_typed", {}).get(variant.name, ())
-        if typed:
-            st.caption("Below is still the last prompt that could be read.")
+        typed = st.session_state.get("last_typed", {}).get(variant.name)
+        if not typed:
+            raise
+        st.error(_literal(str(error)))
+        st.caption("Below is still the last prompt that could be read.")
     if not typed:
         st.info(f"The prompt is empty, so there is nothing to compute. Type something, such as “{state.PROMPT}”")
         st.stop()
@@ -192,6 +216,8 @@ def _prompt_box() -> str:
     text = state.without_surrogates(typed)
     if "\ufffd" in text:
         st.caption("U+FFFD (\ufffd) stands where the text held half of a surrogate pair, which is no character.")
+    if not state.write_url():
+        st.caption("This prompt is too long for a link: it stays in this session.")
     return text
 
 
@@ -205,7 +231,7 @@ def _bos_toggle(name: str) -> bool:
     known = tokenizer.bos_id is not None
     label = "a first token" if tokenizer.bos_id is None else tokenizer.labels([tokenizer.bos_id])[0]
     return st.toggle(
-        f"Begin with `{label}`",
+        f"Begin with {_literal(label)}",
         value=known,
         key="bos",
         bind="query-params",
@@ -223,10 +249,12 @@ def _select(variant: state.Variant, typed: tuple[int, ...]) -> Selection:
 
     loaded = state.checkpoint(variant.name)
     config, size = loaded.model.config, len(loaded.tokenizer)
-    generated = tuple(i for i in st.session_state.generated if i < size)
+    generated = tuple(i for i in st.session_state.generated if i < size)  # a link may hold any number
+    st.session_state.generated = generated
     seen = tuple(sampling.window(config, torch.tensor(typed + generated)).tolist())
     labels = tuple(loaded.tokenizer.labels(seen))
-    return Selection(variant, config, seen, labels, min(len(generated), len(seen)), state.theme())
+    kept = len(seen) - (typed[0] == config.bos_token_id)  # the window slides, its first token stays
+    return Selection(variant, config, seen, labels, min(len(generated), kept), state.theme())
 
 
 def _chips(selection: Selection, typed: int, text: str) -> None:
@@ -283,7 +311,7 @@ def _effect(selection: Selection) -> str:
     trained = state.Variant(selection.variant.name, selection.config.causal, selection.config.pos_encoding)
     before, after = (F.log_softmax(run.logits[-1], -1) for run in (state.trace(trained, selection.ids), selection.run))
     divergence = float((before.exp() * (before - after)).sum())
-    return f"KL divergence of the next-token distribution from the trained one: {number(divergence)} nats."
+    return f"KL divergence of the next-token distribution, KL(trained ‖ shown): {number(divergence)} nats."
 
 
 def _settings() -> dict[str, Any]:
@@ -348,19 +376,19 @@ def _upcoming(selection: Selection, settings: dict[str, Any]) -> Step:
     seed = st.session_state.seed
     typed = len(st.session_state.last_typed[selection.variant.name])
     position = typed + len(st.session_state.generated)
-    return sampling.sample(selection.run.logits[-1], **settings, seed=seed, position=position)
+    size = len(state.checkpoint(selection.variant.name).tokenizer)  # rows of W_U beyond are padding, no tokens
+    return sampling.sample(selection.run.logits[-1, :size], **settings, seed=seed, position=position)
 
 
 def _bars(selection: Selection, step: Step) -> None:
     tokenizer = state.checkpoint(selection.variant.name).tokenizer
-    order = step.probs.argsort(descending=True, stable=True).tolist()
-    shown = [i for i in order[:SHOWN_CANDIDATES] if i < len(tokenizer)]
-    shown += [step.token] if step.token not in shown and step.token < len(tokenizer) else []
+    shown = step.probs.argsort(descending=True, stable=True)[:SHOWN_CANDIDATES].tolist()
+    shown += [step.token] if step.token not in shown else []
     figure = next_token_bars(
         tokenizer.labels(shown),
         step.probs[shown].numpy(),
         theme=selection.theme,
-        sampled=shown.index(step.token) if step.token in shown else None,
+        sampled=shown.index(step.token),
         argmax=0,
         draw=step.draw,
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -39,7 +38,7 @@ class Variant:
 
 @st.cache_resource(show_spinner=False)
 def import_torch() -> None:
-    """Pay for torch once a server. One thread a forward is quickest for small models and fair between sessions."""
+    """Pay for torch once a server. A forward takes half of the threads and leaves the others to other sessions."""
     import torch
 
     torch.set_num_threads(max(1, torch.get_num_threads() // 2))
@@ -128,8 +127,3 @@ def _set(name: str, value: str | None) -> None:
         st.query_params.pop(name, None)
     elif st.query_params.get(name) != value:
         st.query_params[name] = value
-
-
-def page_exists(name: str) -> bool:
-    """Whether a page of that name is there to be opened."""
-    return (Path(__file__).parents[2] / "pages" / f"{name}.py").exists()

@@ -68,7 +68,7 @@ def test_type_a_sentence_and_see_tokens_heads_and_next_token(app, visit: Visit):
     type_prompt(page, "The cat sat")
     assert "".join(chips(page)[1:]).replace("·", " ") == "The cat sat"
     assert tile(page, "layer 3, head 3").is_visible()
-    assert "most likely" in main(page).locator(".st-key-next_token").inner_text()
+    assert "most likely" in main(page).locator(".st-key-next_token").text_content()
 
 
 def test_step_back_and_reset(app, visit: Visit):
@@ -225,13 +225,33 @@ def test_two_sessions_do_not_see_each_others_toggles(app, visit: Visit):
     assert heatmap_values(two) == before
 
 
-def test_a_title_is_there_before_torch_is(serve: Serve, visit: Visit):
-    page = visit(serve(ROOT / "app.py", "--server.maxMessageSize=199"))  # a server of its own, which is still cold
+def test_a_servers_first_deep_link_shows_its_title_at_once_and_the_apps_menu(serve: Serve, visit: Visit):
+    cold = serve(ROOT / "app.py", "--server.maxMessageSize=199")  # a server of its own, which has not loaded torch
     began = time.monotonic()
-    expect(page.get_by_role("heading", name="Overview")).to_be_visible(timeout=PATIENCE)
+    page = visit(f"{cold}/attention")
+    expect(page.get_by_role("heading", name="Attention", exact=True)).to_be_visible(timeout=PATIENCE)
     titled = time.monotonic() - began
     ready(page)
-    assert titled < time.monotonic() - began
+    assert titled < 0.7 * (time.monotonic() - began)
+    links = page.get_by_test_id("stSidebar").get_by_role("link").all_inner_texts()
+    assert [link.split()[-1] for link in links] == ["Overview", "Attention", "Sizing"]
+
+
+def test_a_megabyte_is_answered_with_the_notice(app, visit: Visit):
+    page = ready(visit(f"{app}/attention"))
+    type_prompt(page, "word " * 200_000)
+    expect(main(page).get_by_text("Of the prompt's 1,000,000 characters")).to_be_visible(timeout=PATIENCE)
+    at_rest(page)
+    assert len(chips(page)) == 128
+
+
+def test_a_click_on_a_cell_opens_its_arithmetic(app, visit: Visit):
+    page = ready(visit(f"{app}/attention?prompt=The+cat+sat"))
+    matrix = main(page).locator(".st-key-attention_heatmap .nsewdrag")
+    box, cell = matrix.bounding_box(), 0.5 / len(chips(page))
+    matrix.click(position={"x": box["width"] * cell, "y": box["height"] * (1 - cell)})
+    expect(main(page).get_by_text("attends to ‘<|endoftext|>’ (0)")).to_be_visible(timeout=PATIENCE)
+    assert main(page).locator(".katex").count() >= 2
 
 
 def test_the_servers_log_is_clean(app, visit: Visit, server_log):

@@ -16,7 +16,8 @@ def test_the_most_likely_is_on_top_whatever_the_order_given():
     assert spec["layout"]["yaxis"]["ticktext"] == ["·down", "·up", "·on"]
     assert spec["layout"]["yaxis"]["autorange"] == "reversed"
     np.testing.assert_array_equal(array(spec["data"][0]["x"]), [0.7, 0.2, 0.1])
-    assert "most likely" in spec["data"][0]["text"][0]
+    assert "▲" in spec["data"][0]["text"][0]
+    assert "▲ most likely" in spec["layout"]["xaxis"]["title"]["text"]
 
 
 def test_a_tiny_probability_reads_as_such():
@@ -27,14 +28,15 @@ def test_a_tiny_probability_reads_as_such():
 
 def test_the_sampled_token_differs_from_the_most_likely_in_more_than_colour():
     trace = bars(sampled=1, draw=0.5)["data"][0]
-    assert trace["text"] == ["0.41  ▲ most likely", "0.2  ◆ sampled, draw 0.5", "4.00 × 10⁻⁵"]
+    assert trace["text"] == ["0.41  ▲", "0.2  ◆", "4.00 × 10⁻⁵"]
+    assert bars(sampled=1, draw=0.5)["layout"]["xaxis"]["title"]["text"].endswith("◆ sampled by the draw 0.5")
     assert trace["marker"]["pattern"]["shape"] == ["", "/", ""]
     logits, generated = style.colour("logits", "light"), style.colour("generated", "light")
     assert trace["marker"]["color"] == [logits, generated, logits]
 
 
 def test_one_token_can_be_both():
-    assert bars(sampled=0)["data"][0]["text"][0] == "0.41  ▲ most likely  ◆ sampled"
+    assert bars(sampled=0)["data"][0]["text"][0] == "0.41  ▲◆"
 
 
 def test_equal_labels_keep_a_bar_each():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
@@ -15,8 +15,14 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from gptviz import checkpoints
+from gptviz.tokenizer import IdsTokenizer, Tokenizer
+from gptviz.ui import state
+from tests.conftest import MakeModel
+
 PAGES = Path(__file__).parents[2] / "pages"
 OpenPage = Callable[..., AppTest]
+OnlyModel = Callable[..., Path]
 
 
 @pytest.fixture
@@ -29,6 +35,28 @@ def open_page() -> OpenPage:
         return at.run()
 
     return run
+
+
+@pytest.fixture
+def only_model(make_model: MakeModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OnlyModel]:
+    """only_model(tokenizer, **changes to SMALL): the one model there is; returns its folder. None: ids alone."""
+
+    def install(tokenizer: Tokenizer | None, **changes: Any) -> Path:
+        model = make_model(**changes)
+        config = model.config
+        words = tokenizer or IdsTokenizer(config.vocab_size, config.bos_token_id)
+        return checkpoints.save(checkpoints.Checkpoint(model, words), tmp_path / "only")
+
+    monkeypatch.setattr(checkpoints, "BUNDLED", tmp_path)
+    _forget()
+    yield install
+    _forget()
+
+
+def _forget() -> None:
+    """Caches go by name, and here a name means another model in every test."""
+    for cache in (state.checkpoint, state.trace, state.encode):
+        cache.clear()
 
 
 @dataclass(frozen=True)

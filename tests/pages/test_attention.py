@@ -123,3 +123,19 @@ def test_a_clicked_cell_shows_its_arithmetic(open_page, run):
     at.session_state["cell"] = (2, 5)
     at.run()
     assert any("in the query's future" in c.value for c in at.caption)
+
+
+def test_without_a_mask_there_is_no_masked_stage(open_page):
+    at = open_page("attention", prompt=PROMPT, stage="masked")
+    assert at.segmented_control(key="stage").value == "masked"
+    at.toggle(key="causal").set_value(False).run()
+    assert not at.exception
+    assert at.segmented_control(key="stage").value == "pattern"
+    assert "masked" not in at.segmented_control(key="stage").options
+
+
+def test_stage_and_colour_scale_are_in_the_link(open_page):
+    at = open_page("attention", prompt=PROMPT, stage="scaled", scale="log")
+    assert at.segmented_control(key="stage").value == "scaled"
+    at.segmented_control(key="stage").set_value("pattern").run()
+    assert at.segmented_control(key="scale").value == "log"

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from gptviz.tokenizer import Tokenizer, train_bpe
 from gptviz.ui.state import without_surrogates
 from tests.figures.spec import array, read
 
@@ -134,7 +135,7 @@ def test_step_adds_the_token_that_was_marked(open_page):
     at = open_page("attention", prompt="The little", temperature="1.5", top_k="0")
     for _ in range(3):
         bars = read(figure(at, "next_token"))["data"][0]
-        marked = [row[0] for row in bars["customdata"] if "sampled" in row[2]]
+        marked = [row[0] for row in bars["customdata"] if "◆" in row[2]]
         at.button(key="step").click().run()
         assert marked == [chip_texts(at)[-1]]
 
@@ -185,3 +186,69 @@ def test_what_stands_for_half_a_surrogate_pair_is_said(open_page):
 def test_half_a_surrogate_pair_becomes_the_replacement_character():
     assert without_surrogates("a\ud83d b\udc00") == "a\ufffd b\ufffd"
     assert without_surrogates("🤗") == "🤗"
+
+
+BYTES = train_bpe(["the cat sat on the mat"], vocab_size=257)
+
+
+def test_rows_of_the_embedding_that_no_token_has_are_never_drawn(open_page, only_model):
+    only_model(BYTES, vocab_size=512, bos_token_id=0)
+    at = open_page("attention", prompt="the", temperature="2.0", top_k="0")
+    for count in range(1, 4):
+        at.button(key="step").click().run()
+        assert not at.exception
+        assert chip_html(at).count('class="chip generated') == count == len(at.session_state["generated"])
+
+
+def test_ids_in_a_link_that_are_no_tokens_are_left_out(open_page):
+    at = open_page("attention", prompt="The little", generated="9999999.300")
+    assert at.session_state["generated"] == (300,)
+    assert not at.warning
+
+
+def test_the_first_token_that_the_window_keeps_does_not_count_as_generated(open_page):
+    at = open_page("attention", prompt="The", generated=".".join(["300"] * 200))
+    assert any("127 of them generated" in c.value for c in at.caption)
+
+
+def test_a_model_without_a_vocabulary_takes_ids_and_says_so(open_page, only_model):
+    only_model(None)
+    at = open_page("attention")
+    assert "a prompt is token ids from 0 to 49" in at.error[0].value
+    assert not at.info
+    at.text_area(key="prompt").set_value("5 17 3").run()
+    assert not at.error
+    assert chip_texts(at) == ["·5", "·17", "·3"]
+    at.text_area(key="prompt").set_value("5 17 :red[x]").run()
+    assert at.error[0].value.startswith("`")  # no Markdown of the reader's own
+    assert chip_texts(at) == ["·5", "·17", "·3"]
+
+
+def test_a_model_that_cannot_be_read_says_why(open_page, only_model):
+    (only_model(BYTES, vocab_size=257, bos_token_id=0) / "model.safetensors").write_bytes(b"cut off")
+    at = open_page("overview")
+    assert not at.exception
+    assert "not a whole safetensors file" in at.error[0].value
+    assert at.selectbox(key="model").value == "only"
+
+
+def test_an_encoding_that_this_architecture_cannot_have_is_refused(open_page, only_model):
+    only_model(BYTES, vocab_size=257, bos_token_id=0, d_head=7)
+    at = open_page("attention", encoding="rotary")
+    assert not at.exception
+    assert "must be even" in at.error[0].value
+    at.selectbox(key="encoding").select("none").run()
+    assert not at.error
+    assert chip_texts(at)
+
+
+def test_the_name_of_the_first_token_stays_text(open_page, only_model):
+    named = Tokenizer.from_json(BYTES.to_json().replace("<|endoftext|>", "`:red[x]`"), bos_id=0)
+    only_model(named, vocab_size=257, bos_token_id=0)
+    assert open_page("attention", prompt="the").toggle(key="bos").label == "Begin with `` `:red[x]` ``"
+
+
+def test_the_link_follows_a_prompt_that_leaves_nothing_to_show(open_page):
+    at = open_page("attention", prompt="the cat", bos="false")
+    at.text_area(key="prompt").set_value("").run()
+    assert at.query_params["prompt"] in ("", [""])

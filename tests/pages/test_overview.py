@@ -36,3 +36,9 @@ def test_norms_are_those_of_the_stream(open_page):
     run = gptviz.trace(checkpoint.model, checkpoint.tokenizer.encode(PROMPT, bos=True))
     expected = [run["blocks.0.hook_resid_pre"], *(run[f"blocks.{i}.hook_resid_post"] for i in range(4))]
     assert np.allclose(shown, [x.norm(dim=-1).numpy() for x in expected], rtol=1e-4)
+
+
+def test_the_parameters_of_the_rows_are_those_of_the_model(open_page):
+    rows = tile_header(open_page("overview", prompt=PROMPT), "pipeline")["rows"]
+    counts = [int(row["caption"].split(" · ")[1].split()[0].replace(",", "")) for row in rows]
+    assert sum(counts) == sum(p.numel() for p in gptviz.load("stories").model.parameters())
