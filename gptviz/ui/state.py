@@ -108,6 +108,12 @@ def start() -> None:
     st.session_state.playing = False
 
 
+def forget_generated() -> None:
+    """Back to the prompt as it was typed."""
+    st.session_state.generated = ()
+    st.session_state.playing = False
+
+
 def _ids(text: str) -> tuple[int, ...]:
     """ "5.17.3" -> (5, 17, 3); anything else is nothing."""
     return tuple(map(int, text.split("."))) if re.fullmatch(r"\d{1,7}(\.\d{1,7})*", text) else ()

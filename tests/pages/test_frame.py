@@ -102,7 +102,7 @@ def test_a_prompt_longer_than_the_context_keeps_its_end_and_says_so(open_page):
     assert len(chips) == 128
     assert chips[0] == "<|endoftext|>"
     assert chips[-1] == "b"
-    assert "earlier tokens are left out" in at.warning[0].value
+    assert "what is shown is the end after the first token" in at.warning[0].value
 
 
 def test_a_huge_paste_is_answered_with_the_notice(open_page):
