@@ -1,4 +1,4 @@
-"""Sizes drawn: where the parameters are, what fits where, how things grow, what sets the pace.
+"""Sizes drawn: where the parameters are, and what fits where.
 
 Knows no configuration: numbers come in as they are to be drawn, with the words that stand beside them.
 """
@@ -29,8 +29,6 @@ MEMORY_ROLES = {
     "KV cache": "attention",
     "Activations": "feed_forward",
 }
-GROWTH_ROLES = {"constant": "residual", "linear": "feed_forward", "quadratic": "attention"}
-PATTERNS = {"constant": "", "linear": "/", "quadratic": "x"}
 MOST_SHARE = 1.25  # of a memory: what is drawn of a need that goes beyond it
 
 
@@ -57,7 +55,7 @@ def parameter_treemap(tiles: Sequence[Tile], *, theme: Theme) -> go.Figure:
         branchvalues="total",
         sort=False,
         tiling={"packing": "squarify", "pad": 2},
-        marker={"colors": [_pale(tile.role, theme) for tile in tiles], "line": _outline(tiles, theme)},
+        marker={"colors": [pale(tile.role, theme) for tile in tiles], "line": _outline(tiles, theme)},
         textinfo="label+text",
         hovertemplate="%{label}: %{text}, %{percentRoot:.1%} of all<extra></extra>",
         pathbar={"visible": False},
@@ -72,7 +70,7 @@ def parameter_treemap(tiles: Sequence[Tile], *, theme: Theme) -> go.Figure:
 
 
 @functools.cache
-def _pale(role: str, theme: Theme, step: int = 4) -> str:
+def pale(role: str, theme: Theme, step: int = 4) -> str:
     """Light enough for text to be read on it."""
     return style.tint(role, theme)[step]
 
@@ -96,11 +94,11 @@ def fit_bars(
         drawn = np.clip(np.minimum(start + share, MOST_SHARE) - start, 0, None)
         figure.add_bar(**_part(name, drawn, share, theme))
         start = start + share
-    figure.add_shape(**_upright(1, theme))
+    figure.add_shape(**upright(1, theme))
     return figure
 
 
-def _upright(x: float, theme: Theme) -> dict:
+def upright(x: float, theme: Theme) -> dict:
     """A dotted line over the whole height."""
     line = {"color": style.surface("text", theme), "width": 1.5, "dash": "dot"}
     return {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1, "line": line}
@@ -139,56 +137,6 @@ def _fit_layout(names: Sequence[str], theme: Theme) -> dict:
             "tickfont": {"size": 12, "color": style.surface("text", theme)},
             "ticklabelstandoff": 4,
         },
-    }
-
-
-def growth(
-    at: Sequence[int],
-    parts: Mapping[str, tuple[str, Sequence[float]]],
-    *,
-    x: str,
-    y: str,
-    unit: str,
-    now: tuple[int, str],
-    theme: Theme,
-) -> go.Figure:
-    """Areas on top of each other: parts maps "constant", "linear" or "quadratic" to a name and its values over `at`.
-
-    now: the model's own place on the x axis, with its words.
-    """
-    figure = go.Figure(layout=_growth_layout(x, y, unit, theme))
-    for kind, (name, values) in parts.items():
-        figure.add_scatter(**_area(at, np.asarray(values, dtype=np.float64), kind, name, theme), meta=unit)
-    figure.add_shape(**_upright(now[0], theme))
-    words = {"text": style.literal(now[1]), "showarrow": False, "xanchor": "left", "xshift": 6}
-    figure.add_annotation(x=now[0], y=1, yref="paper", **words)
-    return figure
-
-
-def _area(at: Sequence[int], values: np.ndarray, kind: str, name: str, theme: Theme) -> dict:
-    role = GROWTH_ROLES[kind]
-    return {
-        "x": np.asarray(at, dtype=np.float64),
-        "y": values,
-        "name": style.literal(name),
-        "stackgroup": "all",
-        "mode": "lines",
-        "line": {"color": style.colour(role, theme), "width": 2},
-        "fillcolor": _pale(role, theme, 6),
-        "fillpattern": {"shape": PATTERNS[kind], "size": 8, "solidity": 0.15},
-        "hovertemplate": f"{style.literal(name)}: %{{y:.3s}}%{{meta}}<extra></extra>",
-    }
-
-
-def _growth_layout(x: str, y: str, unit: str, theme: Theme) -> dict:
-    return {
-        "template": style.template(theme),
-        "height": 320,
-        "hovermode": "x unified",
-        "margin": {"l": 64, "r": 24, "t": 56, "b": 48},
-        "xaxis": {"title": {"text": x}, "tickformat": ",d", "hoverformat": ",d", "showline": True, "nticks": 6},
-        "yaxis": {"title": {"text": y}, "ticksuffix": unit, "tickformat": "~s", "rangemode": "tozero", "nticks": 6},
-        "legend": {"orientation": "h", "x": 0, "y": 1.04, "yanchor": "bottom"},
     }
 
 

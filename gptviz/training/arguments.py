@@ -33,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("text", metavar="TEXT", type=Path, help="the text to train on, UTF-8")
     made.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the checkpoint to write")
     made.add_argument("--name", help="the checkpoint's name [that of FOLDER]")
-    made.add_argument("--run", type=Path, metavar="FOLDER", help="where the unfinished run is kept [runs/NAME]")
+    made.add_argument("--state", dest="run", type=Path, metavar="FOLDER", help="where the unfinished run is kept [runs/NAME]")
     for group in (_add_model, _add_texts, _add_options, _add_machine, _add_card):
         group(made)
     return made
@@ -106,7 +106,7 @@ def parse(words: Sequence[str]) -> Arguments:
     arguments.run = arguments.run or Path("runs", arguments.name)
     if arguments.run.resolve().is_relative_to(arguments.out.resolve()):
         raise GptvizError(
-            f"--run {arguments.run} is in --out {arguments.out}, which is replaced at the end: use another."
+            f"--state {arguments.run} is in --out {arguments.out}, which is replaced at the end: use another."
         )
     return arguments
 
@@ -166,7 +166,7 @@ def check_vocabulary(arguments: Arguments, tokenizer: Tokenizer) -> None:
         same = tokenizer.to_json() == read_tokenizer(arguments.tokenizer).to_json()
     if not same:
         raise GptvizError(
-            f"The run in {arguments.run} has another vocabulary, of {len(tokenizer)} entries: use another --run."
+            f"The run in {arguments.run} has another vocabulary, of {len(tokenizer)} entries: use another --state."
         )
 
 

@@ -212,7 +212,7 @@ BAD: dict[str, tuple[list[str], str]] = {
     "small embedding": (["TEXT", "--out", "x", "--set", "vocab_size=100"], "vocab_size = 100 is less than the"),
     "out is a file": (["TEXT", "--out", "full/notes.txt"], "is a file: a checkpoint is a folder"),
     "out is full": (["TEXT", "--out", "full"], "holds 'notes.txt', which saving here would remove"),
-    "run within out": (["TEXT", "--out", "x", "--run", "x/run"], "--run x/run is in --out x, which is replaced"),
+    "run within out": (["TEXT", "--out", "x", "--state", "x/run"], "--state x/run is in --out x, which is replaced"),
 }
 
 
@@ -236,7 +236,7 @@ def test_another_vocabulary_than_the_run_s_is_refused(
     words = [str(text_file), "--out", "tiny", *SHORT]
     assert cli.main(words) == 0
     assert cli.main([*words, "--vocab-size", "270"]) == 2
-    assert "has another vocabulary, of 280 entries: use another --run" in capsys.readouterr().err
+    assert "has another vocabulary, of 280 entries: use another --state" in capsys.readouterr().err
 
 
 def test_the_exit_status_of_the_process():

@@ -9,6 +9,7 @@ import streamlit as st
 
 from gptviz import sizing
 from gptviz.config import GPTConfig
+from gptviz.figures import growth as areas
 from gptviz.figures import sizing as figures
 from gptviz.sizing import Growth, Workload, plain, si
 from gptviz.ui.components.plot import plot
@@ -47,7 +48,7 @@ def growth(chosen: Chosen) -> None:
 def _draw(grown: Growth, names: dict[str, str], key: str, axes: tuple[str, str, str], now: tuple[int, str]) -> None:
     parts = {kind: (name, getattr(grown, kind)) for kind, name in names.items() if any(getattr(grown, kind))}
     x, y, unit = axes
-    figure = figures.growth(grown.at, parts, x=x, y=y, unit=unit, now=now, theme=theme())
+    figure = areas.growth(grown.at, parts, x=x, y=y, unit=unit, now=now, theme=theme())
     plot(figure, key=key, alt=f"{y} over {x}, split into {', '.join(names.values())}")
 
 
