@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from gptviz.ui.route import by_way_of_app
 from gptviz.ui.sizing import controls, trends, views
 
 VIEWS = {
@@ -12,6 +13,7 @@ VIEWS = {
     "Compare": trends.compare,
 }
 
+by_way_of_app()
 st.title("Sizing")
 st.markdown("How big is it, does it fit, what does it cost? Worked out from the configuration; no weights are needed.")
 chosen = controls.choose()

@@ -8,6 +8,8 @@ import torch
 
 from gptviz import GPT, GPTConfig
 
+torch.set_num_threads(1)  # with more, sums may be split anew from run to run, and bits differ
+
 SMALL: dict[str, Any] = dict(vocab_size=50, block_size=32, n_layer=2, n_head=4, n_embd=32, init_std=0.2)
 
 MakeModel = Callable[..., GPT]

@@ -33,7 +33,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("text", metavar="TEXT", type=Path, help="the text to train on, UTF-8")
     made.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the checkpoint to write")
     made.add_argument("--name", help="the checkpoint's name [that of FOLDER]")
-    made.add_argument("--state", dest="run", type=Path, metavar="FOLDER", help="where the unfinished run is kept [runs/NAME]")
+    made.add_argument(
+        "--state", dest="run", type=Path, metavar="FOLDER", help="where the unfinished run is kept [runs/NAME]"
+    )
     for group in (_add_model, _add_texts, _add_options, _add_machine, _add_card):
         group(made)
     return made

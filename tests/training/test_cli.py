@@ -22,7 +22,21 @@ from gptviz.training.evaluate import Evaluation
 
 ROOT = Path(__file__).parents[2]
 MODEL = ["--set", "n_layer=2", "n_head=2", "n_embd=16", "block_size=24", "dropout=0.1", "--vocab-size", "280"]
-SHORT = [*MODEL, "--steps", "6", "--batch-size", "4", "--warmup", "2", "--eval-every", "3", "--threads", "1"]
+SHORT = [
+    "--threads",
+    "1",
+    *MODEL,
+    "--steps",
+    "6",
+    "--batch-size",
+    "4",
+    "--warmup",
+    "2",
+    "--eval-every",
+    "3",
+    "--threads",
+    "1",
+]
 
 
 @pytest.fixture(autouse=True)
