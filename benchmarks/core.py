@@ -1,6 +1,6 @@
 """What tracing and generating cost, as ratios of runs side by side: medians.
 
-    python benchmarks/core.py [--repeats 20]
+    python -m benchmarks.core [--repeats 20]
 
 The trace against the model's own forward, generation with and without the KV cache, and against Hugging Face's GPT-2 of
 the same configuration. The encoding of a 1 MB text. Needs requirements-dev.txt for transformers.

@@ -28,14 +28,20 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 LONG = "Once upon a time there was a big red dog who liked to run in the park with Tom and Lily. " * 4
 HEATMAP = ".st-key-attention_heatmap .js-plotly-plot"
 
-# Resolves, with the milliseconds since the click, on the frame after plotly.js has finished a drawing.
-WAIT = """([node, target]) => new Promise((resolve, reject) => {
-  const since = performance.now();
-  const done = () => requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - since)));
-  node.once ? node.once('plotly_afterplot', done) : node.addEventListener('plotly_afterplot', done, {once: true});
-  setTimeout(() => reject(new Error('nothing was painted')), 20000);
-  target.click();
-})"""
+# Made before a click: the milliseconds from it to the second frame after plotly.js has been given other data (it draws
+# before it lets the browser go on).
+WATCH = """node => { window.painted = new Promise((resolve, reject) => {
+  const before = node.data;
+  document.addEventListener('click', () => {
+    const since = performance.now();
+    const frame = () => {
+      if (performance.now() - since > 20000) return reject(new Error('nothing was painted'));
+      if (node.data === before) return requestAnimationFrame(frame);
+      requestAnimationFrame(() => resolve(performance.now() - since));
+    };
+    requestAnimationFrame(frame);
+  }, {capture: true, once: true});
+}); }"""
 
 
 class Traffic:
@@ -86,8 +92,9 @@ def at_rest(page: Page) -> None:
 def timed(page: Page, traffic: Traffic, click: str) -> tuple[float, int]:
     """Milliseconds from the click to the painted heatmap, and the bytes received until all is at rest."""
     before = traffic.bytes
-    nodes = [page.locator(selector).first.element_handle() for selector in (HEATMAP, click)]
-    milliseconds = page.evaluate(WAIT, nodes)
+    page.locator(HEATMAP).evaluate(WATCH)
+    page.locator(click).first.click()
+    milliseconds = page.evaluate("() => window.painted")
     at_rest(page)
     return milliseconds, traffic.bytes - before
 
@@ -104,7 +111,7 @@ def switch_heads(page: Page, traffic: Traffic, repeats: int) -> list[tuple[float
 
 
 def toggle_mask(page: Page, traffic: Traffic, repeats: int) -> list[tuple[float, int]]:
-    return [timed(page, traffic, ".st-key-causal input") for _ in range(repeats)]
+    return [timed(page, traffic, ".st-key-causal label") for _ in range(repeats)]
 
 
 def play(page: Page, seconds: float = 6.0) -> float:

@@ -23,8 +23,6 @@ from gptviz.training.evaluate import Evaluation
 ROOT = Path(__file__).parents[2]
 MODEL = ["--set", "n_layer=2", "n_head=2", "n_embd=16", "block_size=24", "dropout=0.1", "--vocab-size", "280"]
 SHORT = [
-    "--threads",
-    "1",
     *MODEL,
     "--steps",
     "6",
