@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import plotly.graph_objects as go
 import streamlit as st
 
 from gptviz.figures.next_token import next_token_bars
+from gptviz.figures.style import Theme
 from gptviz.ui import state
 from gptviz.ui.components.plot import plot
 from gptviz.ui.selection import Selection
@@ -90,15 +93,15 @@ def _bars(selection: Selection, step: Step) -> None:
     tokenizer = state.checkpoint(selection.variant.name).tokenizer
     shown = step.probs.argsort(descending=True, stable=True)[:SHOWN_CANDIDATES].tolist()
     shown += [step.token] if step.token not in shown else []
-    figure = next_token_bars(
-        tokenizer.labels(shown),
-        step.probs[shown].numpy(),
-        theme=selection.theme,
-        sampled=shown.index(step.token),
-        argmax=0,
-        draw=step.draw,
-    )
+    labels, shares = tuple(tokenizer.labels(shown)), tuple(step.probs[shown].tolist())
+    figure = _figure(labels, shares, selection.theme, shown.index(step.token), step.draw)
     plot(figure, key="next_token", alt="The most likely next tokens and their probabilities, as bars.")
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _figure(labels: tuple[str, ...], shares: tuple[float, ...], theme: Theme, sampled: int, draw: float) -> go.Figure:
+    """Built once for what it shows: most reruns leave the next token as it was."""
+    return next_token_bars(labels, np.array(shares), theme=theme, sampled=sampled, argmax=0, draw=draw)
 
 
 def _transport(step: Step) -> None:

@@ -147,9 +147,14 @@ async function draw(host, { figure, options }) {
 export default function ({ data, parentElement, setTriggerValue }) {
   const host = hosts.get(parentElement) ?? start(parentElement);
   host.send = (click) => setTriggerValue("click", click);
+  const text = new TextDecoder().decode(data);
+  const look = getComputedStyle(host.node).getPropertyValue("--st-background-color") + text;
+  if (look === host.look) return () => stop(parentElement); // nothing to draw anew
+  host.look = look;
   host.message.textContent = "";
-  draw(host, JSON.parse(new TextDecoder().decode(data))).catch((error) => {
+  draw(host, JSON.parse(text)).catch((error) => {
     host.message.textContent = error.message;
+    host.look = undefined; // so that the next run tries again
     if (!host.drawn) host.node.style.height = "0";
   });
   return () => stop(parentElement);
