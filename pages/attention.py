@@ -11,6 +11,7 @@ import streamlit as st
 from gptviz.figures import style
 from gptviz.figures.attention import Weights, attention_heatmap, head_score_heatmap, stage_heatmap
 from gptviz.figures.pixels import max_pool, quantise
+from gptviz.ui import state
 from gptviz.ui.components.plot import Click, plot
 from gptviz.ui.components.tiles import Row, Tile, tiles
 from gptviz.ui.frame import Selection, frame
@@ -66,14 +67,20 @@ def choose_head(chosen: Selection) -> tuple[int, int]:
     return layer, head
 
 
-def grid(chosen: Selection, scores: dict[str, np.ndarray], selected: tuple[int, int]) -> None:
-    rows = [
-        Row(f"Layer {layer}", "", [thumbnail(chosen, scores, layer, head) for head in range(chosen.config.n_head)])
-        for layer in range(chosen.config.n_layer)
+@st.cache_resource(show_spinner=False, max_entries=24)
+def thumbnails(variant: state.Variant, ids: tuple[int, ...], _chosen: Selection) -> list[Row]:
+    """Every head's tile; the same for every head that is chosen."""
+    scores, heads = state.head_scores(variant, ids), range(_chosen.config.n_head)
+    return [
+        Row(f"Layer {layer}", "", [thumbnail(_chosen, scores, layer, head) for head in heads])
+        for layer in range(_chosen.config.n_layer)
     ]
+
+
+def grid(chosen: Selection, selected: tuple[int, int]) -> None:
     ramps = {"attention": tuple(style.ramp("attention", chosen.theme, 255))}
     tiles(
-        rows,
+        thumbnails(chosen.variant, chosen.ids, chosen),
         ramps=ramps,
         selected="{}.{}".format(*selected),
         key="heads",
@@ -208,10 +215,9 @@ def head_scores_panel(chosen: Selection, scores: dict[str, np.ndarray], selected
             st.text(f"{words_for_it}: {style.number(value) if np.isfinite(value) else 'not measurable here'}")
 
 
+@st.fragment
 def draw(chosen: Selection) -> None:
-    from gptviz.analysis import head_scores
-
-    scores = head_scores(chosen.run)
+    """What depends on the head alone: choosing another one runs this again, and not the whole page."""
     left, right = st.columns([1, 2], gap="medium")
     with right:
         st.subheader("One head", anchor=False)
@@ -220,8 +226,8 @@ def draw(chosen: Selection) -> None:
     with left:
         st.subheader("All heads", anchor=False)
         st.caption("Row: query, column: key. Click a head, or move with the arrow keys.")
-        grid(chosen, scores, (layer, head))
-    head_scores_panel(chosen, scores, (layer, head))
+        grid(chosen, (layer, head))
+    head_scores_panel(chosen, state.head_scores(chosen.variant, chosen.ids), (layer, head))
 
 
 draw(frame("Attention", "Every token asks (query), every token answers (key): who looks at whom, in every head."))

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from gptviz import GPT, Checkpoint, GPTConfig, Trace
     from gptviz.edits import Edit
     from gptviz.figures.style import Theme
@@ -73,6 +75,14 @@ def trace(variant: Variant, ids: tuple[int, ...], edits: tuple[Edit, ...] = ()) 
     import gptviz
 
     return gptviz.trace(model(variant), torch.tensor(ids), edits=edits)
+
+
+@st.cache_resource(show_spinner=False, max_entries=MOST_TRACES)
+def head_scores(variant: Variant, ids: tuple[int, ...]) -> dict[str, np.ndarray]:
+    """What every head does on these ids: see gptviz.analysis.head_scores."""
+    import gptviz
+
+    return gptviz.analysis.head_scores(trace(variant, ids))
 
 
 @st.cache_data(show_spinner=False, max_entries=64)
