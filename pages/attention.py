@@ -215,9 +215,7 @@ def head_scores_panel(chosen: Selection, scores: dict[str, np.ndarray], selected
             st.text(f"{words_for_it}: {style.number(value) if np.isfinite(value) else 'not measurable here'}")
 
 
-@st.fragment
 def draw(chosen: Selection) -> None:
-    """What depends on the head alone: choosing another one runs this again, and not the whole page."""
     left, right = st.columns([1, 2], gap="medium")
     with right:
         st.subheader("One head", anchor=False)
