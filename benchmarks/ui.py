@@ -16,11 +16,11 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Page, WebSocket, sync_playwright
+from playwright.sync_api import Browser, Page, WebSocket, sync_playwright
 
 ROOT = Path(__file__).parents[1]
 CHROMIUM = os.environ.get("GPTVIZ_CHROMIUM") or ("/usr/bin/chromium" if Path("/usr/bin/chromium").exists() else None)
@@ -114,22 +114,25 @@ def toggle_mask(page: Page, traffic: Traffic, repeats: int) -> list[tuple[float,
     return [timed(page, traffic, ".st-key-causal label") for _ in range(repeats)]
 
 
+def generated(page: Page) -> int:
+    return page.locator(".chip.generated").count()
+
+
 def play(page: Page, seconds: float = 6.0) -> float:
     """Tokens per second with the page's figures following."""
-    count: Callable[[], int] = lambda: page.locator(".chip.generated").count()  # noqa: E731
     page.locator(".st-key-play button").click()
     page.wait_for_selector(".chip.generated")
-    start, began = count(), time.perf_counter()
+    start, began = generated(page), time.perf_counter()
     page.wait_for_timeout(seconds * 1000)
-    rate = (count() - start) / (time.perf_counter() - began)
+    rate = (generated(page) - start) / (time.perf_counter() - began)
     page.locator(".st-key-stop button").click()
     at_rest(page)
     return rate
 
 
-def first_visit(browser: object, url: str) -> tuple[float, float]:
+def first_visit(browser: Browser, url: str) -> tuple[float, float]:
     """Milliseconds to the title and to the first picture, the server warm, the browser's cache cold."""
-    page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()  # type: ignore[attr-defined]
+    page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
     began = time.perf_counter()
     page.goto(url, wait_until="commit")
     page.wait_for_selector("h1")

@@ -118,7 +118,9 @@ def one_head(chosen: Selection, layer: int, head: int) -> None:
     title, sentence, formula = STAGES[stage]
     st.caption(sentence)
     figure = pattern_figure(chosen, stages.pattern) if stage == "pattern" else scores_figure(chosen, stages, stage)
-    figure.update_layout(uirevision=f"{len(chosen.ids)}", width=min(figure.layout.width, WIDEST))
+    beyond = max(0, figure.layout.width - WIDEST)  # taken off both sides, as the matrix is square
+    width, height = figure.layout.width - beyond, figure.layout.height - beyond
+    figure.update_layout(uirevision=f"{len(chosen.ids)}", width=width, height=height)
     alt = f"Layer {layer}, head {head}: {title} of every query and key."
     plot(figure, key="attention_heatmap", alt=alt, on_click=choose_cell)
     cell_arithmetic(chosen, stages)
