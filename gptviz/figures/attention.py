@@ -76,10 +76,9 @@ def head_score_heatmap(
     within = np.append(values, 1)  # a score of 1 keeps its colour from prompt to prompt
     scale = matrix.upwards(within, style.tint("attention", theme), name)
     hover = f"layer %{{y}}, head %{{x}}: {style.literal(name)} %{{z}}"
-    figure = matrix.draw(values, x, y, scale, theme=theme, hover=hover, blank="none", cell=44)
     printed = {"texttemplate": f"%{{z:.{digits}f}}", "textfont": {"size": 12, "color": style.surface("text", theme)}}
-    figure.update_traces(printed, selector={"type": "heatmap"})
-    return _framed(figure, selected, theme) if selected else figure
+    figure = matrix.draw(values, x, y, scale, theme=theme, hover=hover, blank="none", cell=44, more=printed)
+    return figure.update_layout(shapes=[_frame(selected, theme)]) if selected else figure
 
 
 def _tokens(labels: Sequence[str]) -> tuple[matrix.Axis, matrix.Axis]:
@@ -101,8 +100,8 @@ def _weights(values: np.ndarray, scale: Weights, theme: Theme) -> matrix.Scale:
     return matrix.Scale(colours=colours, low=low, high=high, title=title, log=scale == "log")
 
 
-def _framed(figure: go.Figure, cell: tuple[int, int], theme: Theme) -> go.Figure:
+def _frame(cell: tuple[int, int], theme: Theme) -> dict:
     layer, head = cell
     line = {"color": style.surface("text", theme), "width": 3}
     edges = {"x0": head - 0.5, "x1": head + 0.5, "y0": layer - 0.5, "y1": layer + 0.5}
-    return figure.add_shape(type="rect", line=line, **edges)
+    return {"type": "rect", "line": line, **edges}

@@ -31,20 +31,20 @@ def growth(
     now: the model's own place on the x axis, with its words.
     """
     areas = [
-        go.Scatter(**_area(at, np.asarray(values, dtype=np.float64), kind, name, theme), meta=unit)
-        for kind, (name, values) in parts.items()
+        _area(at, np.asarray(values, dtype=np.float64), kind, name, theme) for kind, (name, values) in parts.items()
     ]
     words = {"text": style.literal(now[1]), "showarrow": False, "xanchor": "left", "xshift": 6}
-    marks = {  # in the layout at once: adding them to a figure takes three times as long
+    marks = {
         "shapes": [upright(now[0], theme)],
         "annotations": [{"x": now[0], "y": 1, "yref": "paper", **words}],
     }
-    return go.Figure(areas, layout=_growth_layout(x, y, unit, theme) | marks)
+    return style.figure([{**area, "meta": unit} for area in areas], _growth_layout(x, y, unit) | marks, theme)
 
 
 def _area(at: Sequence[int], values: np.ndarray, kind: str, name: str, theme: Theme) -> dict:
     role = GROWTH_ROLES[kind]
     return {
+        "type": "scatter",
         "x": np.asarray(at, dtype=np.float64),
         "y": values,
         "name": style.literal(name),
@@ -57,13 +57,13 @@ def _area(at: Sequence[int], values: np.ndarray, kind: str, name: str, theme: Th
     }
 
 
-def _growth_layout(x: str, y: str, unit: str, theme: Theme) -> dict:
+def _growth_layout(x: str, y: str, unit: str) -> dict:
+    axis = {"nticks": 6, "automargin": False}  # margins that suit every number: laying out once is twice as fast
     return {
-        "template": style.template(theme),
         "height": 320,
         "hovermode": "x unified",
-        "margin": {"l": 64, "r": 24, "t": 56, "b": 48},
-        "xaxis": {"title": {"text": x}, "tickformat": ",d", "hoverformat": ",d", "showline": True, "nticks": 6},
-        "yaxis": {"title": {"text": y}, "ticksuffix": unit, "tickformat": "~s", "rangemode": "tozero", "nticks": 6},
+        "margin": {"l": 80, "r": 24, "t": 56, "b": 48},
+        "xaxis": {**axis, "title": {"text": x}, "tickformat": ",d", "hoverformat": ",d", "showline": True},
+        "yaxis": {**axis, "title": {"text": y}, "ticksuffix": unit, "tickformat": "~s", "rangemode": "tozero"},
         "legend": {"orientation": "h", "x": 0, "y": 1.04, "yanchor": "bottom"},
     }

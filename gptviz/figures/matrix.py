@@ -10,6 +10,7 @@ string is sent per cell. Blank cells are not sent at all, and a hatched image sh
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -97,23 +98,23 @@ def draw(
     title: str = "",
     square: bool = True,
     cell: int = 28,
+    more: dict[str, Any] | None = None,
 ) -> go.Figure:
     """values (len(y), len(x)), NaN where blank; row 0 on top. `blank` is what hover calls a gap.
 
-    `hover` is a template over %{x}, %{x:d}, %{y}, %{y:d} and %{z}.
+    `hover` is a template over %{x}, %{x:d}, %{y}, %{y:d} and %{z}; `more` are properties of the heatmap besides.
     """
     if values.shape != (len(y.labels), len(x.labels)):
         raise ValueError(f"A matrix of shape {values.shape} has {len(y.labels)} row and {len(x.labels)} column labels.")
     words = {"hovertemplate": f"{hover}<extra></extra>", "hovertemplatefallback": blank}
-    trace = go.Heatmap(**_cells(values), **_coloured(scale), **words)
+    cells = {"type": "heatmap", **_cells(values), **_coloured(scale), **words, **(more or {})}
     size = _side(len(x.labels), cell), _side(len(y.labels), cell)
-    figure = go.Figure(trace, layout=_layout(x, y, size, theme, title))
+    layout = _layout(x, y, size, title)
     if square:
-        figure.update_yaxes(scaleanchor="x")
+        layout["yaxis"]["scaleanchor"] = "x"
     if np.isnan(values).any():
-        figure.add_layout_image(_hatch(size, theme))
-    _add_colour_bar(figure, scale)
-    return figure
+        layout["images"] = [_hatch(size, theme)]
+    return style.figure([cells, _colour_bar_carrier(scale)], layout, theme)
 
 
 def _cells(values: np.ndarray) -> dict:
@@ -156,7 +157,7 @@ def _coloured(scale: Scale) -> dict:
     }
 
 
-def _add_colour_bar(figure: go.Figure, scale: Scale) -> None:
+def _colour_bar_carrier(scale: Scale) -> dict:
     """On a point that is never drawn, so that it can run evenly where the colours do not."""
     low, high = np.log10([scale.low, scale.high]) if scale.log else (scale.low, scale.high)
     marker = {
@@ -168,7 +169,7 @@ def _add_colour_bar(figure: go.Figure, scale: Scale) -> None:
         "colorbar": _colour_bar(scale, float(low), float(high)),
     }
     nothing = {"x": [None], "y": [None], "hoverinfo": "skip", "showlegend": False}
-    figure.add_scatter(mode="markers", marker=marker, **nothing)
+    return {"type": "scatter", "mode": "markers", "marker": marker, **nothing}
 
 
 def _colour_bar(scale: Scale, low: float, high: float) -> dict:
@@ -196,13 +197,12 @@ def _power(exponent: float) -> str:
     return style.number(float(10**exponent)).removeprefix("1.00 × ")
 
 
-def _layout(x: Axis, y: Axis, size: tuple[int, int], theme: Theme, title: str) -> dict:
+def _layout(x: Axis, y: Axis, size: tuple[int, int], title: str) -> dict:
     """size: width and height of the matrix in pixels; the margins hold labels and colour bar."""
     upright = x.width() + _CHARACTER > size[0] / len(x.labels)
     left, right, top = y.width() + 56, 112, 56 if title else 32
     bottom = (x.width() if upright else 16) + 48
     return {
-        "template": style.template(theme),
         "width": size[0] + left + right,
         "height": size[1] + top + bottom,
         "margin": {"l": left, "r": right, "t": top, "b": bottom},

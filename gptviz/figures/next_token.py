@@ -32,21 +32,20 @@ def next_token_bars(
     marks = [_mark(at, sampled, argmax) for at in order]
     shown = [style.literal(style.shortened(labels[at])) for at in order]
     numbers = [style.number(float(probabilities[at])) for at in order]
-    return go.Figure(
-        go.Bar(
-            orientation="h",
-            x=np.asarray(probabilities, dtype=np.float64)[order],
-            y=np.arange(len(order), dtype=np.uint8 if len(order) < 256 else np.uint16),
-            text=[f"{value}  {mark}".rstrip() for value, mark in zip(numbers, marks, strict=True)],
-            textposition="outside",
-            textfont={"family": style.MONOSPACE, "size": 12},
-            cliponaxis=False,
-            customdata=[list(row) for row in zip(shown, numbers, marks, strict=True)],
-            hovertemplate="‘%{customdata[0]}’: %{customdata[1]} %{customdata[2]}<extra></extra>",
-            marker=_bars([at == sampled for at in order], theme),
-        ),
-        layout=_layout(shown, _legend(sampled, draw), theme),
-    )
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "x": np.asarray(probabilities, dtype=np.float64)[order],
+        "y": np.arange(len(order), dtype=np.uint8 if len(order) < 256 else np.uint16),
+        "text": [f"{value}  {mark}".rstrip() for value, mark in zip(numbers, marks, strict=True)],
+        "textposition": "outside",
+        "textfont": {"family": style.MONOSPACE, "size": 12},
+        "cliponaxis": False,
+        "customdata": [list(row) for row in zip(shown, numbers, marks, strict=True)],
+        "hovertemplate": "‘%{customdata[0]}’: %{customdata[1]} %{customdata[2]}<extra></extra>",
+        "marker": _bars([at == sampled for at in order], theme),
+    }
+    return style.figure([bars], _layout(shown, _legend(sampled, draw), theme), theme)
 
 
 def _mark(at: int, sampled: int | None, argmax: int) -> str:
@@ -71,7 +70,6 @@ def _bars(sampled: list[bool], theme: Theme) -> dict:
 
 def _layout(shown: list[str], legend: str, theme: Theme) -> dict:
     return {
-        "template": style.template(theme),
         "height": 24 * len(shown) + 80,
         "margin": {"l": 7 * max(map(len, shown)) + 24, "r": 104, "t": 32, "b": 48},
         "bargap": 0.25,

@@ -30,18 +30,16 @@ def roofline(
     ridge = flops / bandwidth
     seen = [point.intensity for point in (*points, *line)]
     low, high = min([*seen, ridge / 10]) / 2, max([*seen, ridge * 10]) * 2
-    figure = go.Figure(layout=_layout(theme))
-    figure.add_scatter(**_roof(np.array([low, ridge, high]), flops, bandwidth, theme))
-    figure.add_annotation(**_ridge(ridge, flops))
-    if line:
-        figure.add_scatter(**_line(line, theme))
-    for point, role, symbol in zip(points, ("token", "logits"), ("circle", "diamond"), strict=False):
-        figure.add_scatter(**_point(point, role, symbol, theme))
-    return figure
+    traces = [_roof(np.array([low, ridge, high]), flops, bandwidth, theme)]
+    traces += [_line(line, theme)] if line else []
+    marks = zip(points, ("token", "logits"), ("circle", "diamond"), strict=False)
+    traces += [_point(point, role, symbol, theme) for point, role, symbol in marks]
+    return style.figure(traces, _layout() | {"annotations": [_ridge(ridge, flops)]}, theme)
 
 
 def _roof(at: np.ndarray, flops: float, bandwidth: float, theme: Theme) -> dict:
     return {
+        "type": "scatter",
         "x": at,
         "y": np.minimum(flops, at * bandwidth),
         "mode": "lines",
@@ -59,6 +57,7 @@ def _ridge(ridge: float, flops: float) -> dict:
 
 def _line(points: Sequence[Point], theme: Theme) -> dict:
     return {
+        "type": "scatter",
         "x": [point.intensity for point in points],
         "y": [point.speed for point in points],
         "mode": "lines+markers",
@@ -72,6 +71,7 @@ def _line(points: Sequence[Point], theme: Theme) -> dict:
 
 def _point(point: Point, role: str, symbol: str, theme: Theme) -> dict:
     return {
+        "type": "scatter",
         "x": [point.intensity],
         "y": [point.speed],
         "mode": "markers",
@@ -82,12 +82,11 @@ def _point(point: Point, role: str, symbol: str, theme: Theme) -> dict:
     }
 
 
-def _layout(theme: Theme) -> dict:
-    axis = {"type": "log", "exponentformat": "SI", "dtick": 1, "showline": True}
+def _layout() -> dict:
+    axis = {"type": "log", "dtick": 1, "showline": True, "automargin": False}
     return {
-        "template": style.template(theme),
         "height": 380,
-        "margin": {"l": 64, "r": 24, "t": 56, "b": 48},
+        "margin": {"l": 80, "r": 24, "t": 56, "b": 48},
         "xaxis": {**axis, "title": {"text": "intensity, FLOP a byte"}, "exponentformat": "power"},
-        "yaxis": {**axis, "title": {"text": "FLOP/s at best"}},
+        "yaxis": {**axis, "title": {"text": "FLOP/s at best"}, "exponentformat": "SI"},
     }

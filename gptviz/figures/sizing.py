@@ -29,6 +29,7 @@ MEMORY_ROLES = {
     "KV cache": "attention",
     "Activations": "feed_forward",
 }
+NAMES = 140  # pixels for the names to the left of bars: finding out how wide they are would lay a figure out twice
 MOST_SHARE = 1.25  # of a memory: what is drawn of a need that goes beyond it
 
 
@@ -46,27 +47,28 @@ class Tile:
 
 def parameter_treemap(tiles: Sequence[Tile], *, theme: Theme) -> go.Figure:
     """Areas in proportion to the numbers of parameters; a tile's children add up to it."""
-    trace = go.Treemap(
-        ids=[tile.id for tile in tiles],
-        labels=[style.literal(tile.label) for tile in tiles],
-        parents=[tile.parent for tile in tiles],
-        values=[float(tile.value) for tile in tiles],  # exact integers may be longer than JSON's
-        text=[tile.text for tile in tiles],
-        branchvalues="total",
-        sort=False,
-        tiling={"packing": "squarify", "pad": 2},
-        marker={"colors": [pale(tile.role, theme) for tile in tiles], "line": _outline(tiles, theme)},
-        textinfo="label+text",
-        hovertemplate="%{label}: %{text}, %{percentRoot:.1%} of all<extra></extra>",
-        pathbar={"visible": False},
-    )
+    trace = {
+        "type": "treemap",
+        "ids": [tile.id for tile in tiles],
+        "labels": [style.literal(tile.label) for tile in tiles],
+        "parents": [tile.parent for tile in tiles],
+        "values": [float(tile.value) for tile in tiles],  # exact integers may be longer than JSON's
+        "text": [tile.text for tile in tiles],
+        "branchvalues": "total",
+        "sort": False,
+        "tiling": {"packing": "squarify", "pad": 2},
+        "marker": {"colors": [pale(tile.role, theme) for tile in tiles], "line": _outline(tiles, theme)},
+        "textinfo": "label+text",
+        "hovertemplate": "%{label}: %{text}, %{percentRoot:.1%} of all<extra></extra>",
+        "pathbar": {"visible": False},
+        "root": {"color": "rgba(0,0,0,0)"},
+    }
     layout = {
-        "template": style.template(theme),
         "height": 360,
         "margin": {"l": 0, "r": 0, "t": 8, "b": 8},
         "uniformtext": {"minsize": 11, "mode": "hide"},  # what would not be readable is left to hover
     }
-    return go.Figure(trace, layout=layout).update_traces(root_color="rgba(0,0,0,0)")
+    return style.figure([trace], layout, theme)
 
 
 @functools.cache
@@ -87,15 +89,13 @@ def fit_bars(
     verdicts: what is written under each name, such as "fits". A bar that goes beyond 125 % is cut there.
     """
     names = [f"{style.literal(name)}<br>{style.literal(words)}" for name, words in zip(sizes, verdicts, strict=True)]
-    figure = go.Figure(layout=_fit_layout(names, theme))
-    start = np.zeros(len(sizes))
+    traces, start = [], np.zeros(len(sizes))
     for name, size in parts.items():
         share = float(size) / np.array(list(sizes.values()), dtype=np.float64)
         drawn = np.clip(np.minimum(start + share, MOST_SHARE) - start, 0, None)
-        figure.add_bar(**_part(name, drawn, share, theme))
+        traces.append(_part(name, drawn, share, theme))
         start = start + share
-    figure.add_shape(**upright(1, theme))
-    return figure
+    return style.figure(traces, _bars_layout(names, 44, theme) | _fit_layout(theme), theme)
 
 
 def upright(x: float, theme: Theme) -> dict:
@@ -106,6 +106,7 @@ def upright(x: float, theme: Theme) -> dict:
 
 def _part(name: str, drawn: np.ndarray, share: np.ndarray, theme: Theme) -> dict:
     return {
+        "type": "bar",
         "orientation": "h",
         "name": name,
         "x": drawn,
@@ -116,63 +117,60 @@ def _part(name: str, drawn: np.ndarray, share: np.ndarray, theme: Theme) -> dict
     }
 
 
-def _fit_layout(names: Sequence[str], theme: Theme) -> dict:
+def _fit_layout(theme: Theme) -> dict:
     return {
-        "template": style.template(theme),
-        "barmode": "stack",
-        "legend": {"traceorder": "normal"},
-        "bargap": 0.35,
-        "height": 44 * len(names) + 112,
-        "margin": {"l": 8, "r": 8, "t": 40, "b": 48},
+        "margin": {"l": NAMES, "r": 8, "t": 40, "b": 48},
         "xaxis": {
             "title": {"text": "share of the memory"},
             "range": [0, MOST_SHARE],
             "tickvals": [0, 0.5, 1],
             "tickformat": ".0%",
+            "automargin": False,
         },
+        "shapes": [upright(1, theme)],
+    }
+
+
+def component_bars(models: Mapping[str, Mapping[str, float]], *, theme: Theme) -> go.Figure:
+    """Two or more models: a bar each, of its parameters by component, on one scale."""
+    names = [style.literal(style.shortened(name)) for name in models]
+    every = {kind: [float(counts.get(kind, 0)) for counts in models.values()] for kind in COMPONENT_ROLES}
+    traces = [_component(kind, values, theme) for kind, values in every.items() if any(values)]
+    return style.figure(traces, _bars_layout(names, 48, theme) | _component_layout(), theme)
+
+
+def _component(name: str, values: Sequence[float], theme: Theme) -> dict:
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": name,
+        "x": np.array(values, dtype=np.float64),
+        "y": np.arange(len(values), dtype=np.uint8),
+        "marker": {"color": style.colour(COMPONENT_ROLES[name], theme)},
+        "hovertemplate": f"{name}: %{{x:.3s}}<extra></extra>",
+    }
+
+
+def _component_layout() -> dict:
+    return {
+        "margin": {"l": NAMES, "r": 24, "t": 64, "b": 48},
+        "xaxis": {"title": {"text": "parameters"}, "tickformat": "~s", "nticks": 6, "automargin": False},
+    }
+
+
+def _bars_layout(names: Sequence[str], each: int, theme: Theme) -> dict:
+    """Horizontal bars on top of each other, with their names to the left of them; margins are still to be given."""
+    return {
+        "barmode": "stack",
+        "legend": {"traceorder": "normal"},
+        "bargap": 0.35,
+        "height": each * len(names) + 120,
         "yaxis": {
             "autorange": "reversed",
             "tickvals": list(range(len(names))),
             "ticktext": list(names),
             "tickfont": {"size": 12, "color": style.surface("text", theme)},
             "ticklabelstandoff": 4,
-        },
-    }
-
-
-def component_bars(models: Mapping[str, Mapping[str, float]], *, theme: Theme) -> go.Figure:
-    """Two or more models: a bar each, of its parameters by component, on one scale."""
-    names = list(models)
-    layout = _component_layout(names, theme)
-    figure = go.Figure(layout=layout)
-    for component, role in COMPONENT_ROLES.items():
-        values = [float(models[name].get(component, 0)) for name in names]
-        if any(values):
-            figure.add_bar(
-                orientation="h",
-                name=component,
-                x=values,
-                y=list(range(len(names))),
-                marker={"color": style.colour(role, theme)},
-                hovertemplate=f"{component}: %{{x:.3s}}<extra></extra>",
-            )
-    return figure
-
-
-def _component_layout(names: Sequence[str], theme: Theme) -> dict:
-    return {
-        "template": style.template(theme),
-        "barmode": "stack",
-        "legend": {"traceorder": "normal"},
-        "bargap": 0.35,
-        "height": 48 * len(names) + 128,
-        "margin": {"l": 8, "r": 24, "t": 64, "b": 48},
-        "xaxis": {"title": {"text": "parameters"}, "tickformat": "~s", "nticks": 6},
-        "yaxis": {
-            "autorange": "reversed",
-            "tickvals": list(range(len(names))),
-            "ticktext": [style.literal(style.shortened(name)) for name in names],
-            "tickfont": {"size": 12, "color": style.surface("text", theme)},
-            "ticklabelstandoff": 4,
+            "automargin": False,
         },
     }

@@ -5,7 +5,8 @@ the two. Knows nothing of what is drawn.
 """
 
 import functools
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import plotly.graph_objects as go
 
@@ -20,6 +21,7 @@ __all__ = [
     "colorscale",
     "colour",
     "diverging",
+    "figure",
     "head_colours",
     "literal",
     "number",
@@ -129,13 +131,21 @@ def colorscale(colours: list[str]) -> list[list]:
     return [[at / (len(colours) - 1), shade] for at, shade in enumerate(colours)]
 
 
+def figure(traces: Sequence[dict[str, Any]], layout: dict[str, Any], theme: Theme) -> go.Figure:
+    """A figure of traces in Plotly's own form ({"type": "bar", ...}) over the theme's template.
+
+    Plotly does not check the properties, which takes 20 ms a figure: the tests check those of every figure instead.
+    """
+    return go.Figure(data=list(traces), layout={"template": template(theme), **layout}, _validate=False)
+
+
 @functools.cache
-def template(theme: Theme) -> go.layout.Template:
+def template(theme: Theme) -> dict[str, Any]:
     """What every figure shares: transparent, the system's font, an 8-pixel rhythm, no grid."""
-    return go.layout.Template(layout=_layout(theme))
+    return {"layout": _layout(theme)}
 
 
-def _layout(theme: Theme) -> dict:
+def _layout(theme: Theme) -> dict[str, Any]:
     return {
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",

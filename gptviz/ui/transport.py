@@ -115,9 +115,7 @@ def _transport(step: Step) -> None:
         _button("Reset", "restart_alt", not generated, state.forget_generated)
     if full:
         st.caption(f"{LONGEST_PLAY} tokens are as far as Play goes. Step still adds one; Reset starts again.")
-    if playing:
-        st.session_state["drawing"] = st.session_state.get("drawing", 0) + 1
-        _ticker(step.token, st.session_state["drawing"])
+    _ticker(step, playing)
 
 
 def _button(label: str, icon: str, disabled: bool, then: Callable[..., None], *args: Any) -> None:
@@ -137,9 +135,16 @@ def _play(on: bool) -> None:
     st.session_state.playing = on
 
 
-@st.fragment(run_every=PLAY_INTERVAL)
-def _ticker(token: int, drawing: int) -> None:
-    """The browser asks for the next token once it has painted the last: each tick adds one and redraws the page."""
+def _ticker(step: Step, playing: bool) -> None:
+    """The browser asks for the next token once it has painted the last: each tick adds one and redraws the page.
+
+    It is there when nothing plays too, without a timer, so that a tick on its way when Stop is pressed finds it.
+    """
+    st.session_state["drawing"] = drawing = st.session_state.get("drawing", 0) + 1
+    st.fragment(_tick, run_every=PLAY_INTERVAL if playing else None)(step.token, drawing)
+
+
+def _tick(token: int, drawing: int) -> None:
     if st.session_state.get("drawn") != drawing:  # called by the page itself, not by a tick
         st.session_state["drawn"] = drawing
         return

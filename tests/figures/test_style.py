@@ -107,9 +107,10 @@ def test_no_heads_no_colours():
 @pytest.mark.parametrize("theme", THEMES)
 def test_template_is_transparent_and_small(theme):
     template = style.template(theme)
-    assert template.layout.paper_bgcolor == template.layout.plot_bgcolor == "rgba(0,0,0,0)"
-    assert template.layout.font.color == style.surface("text", theme)
-    assert len(template.to_plotly_json()["layout"]["colorway"]) == len(style.ROLES[theme])
+    layout = template["layout"]
+    assert layout["paper_bgcolor"] == layout["plot_bgcolor"] == "rgba(0,0,0,0)"
+    assert layout["font"]["color"] == style.surface("text", theme)
+    assert len(layout["colorway"]) == len(style.ROLES[theme])
 
 
 @pytest.fixture(scope="module")

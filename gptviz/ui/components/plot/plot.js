@@ -40,8 +40,14 @@ function start(root) {
   return host;
 }
 
+// React calls this when it hides the page for a moment, too, and then draws again: only what has left the page ends.
+function leave(root) {
+  setTimeout(() => root.isConnected || stop(root));
+}
+
 function stop(root) {
   const host = hosts.get(root);
+  if (!host) return;
   hosts.delete(root);
   host.turn += 1;
   host.observer.disconnect();
@@ -149,7 +155,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   host.send = (click) => setTriggerValue("click", click);
   const text = new TextDecoder().decode(data);
   const look = getComputedStyle(host.node).getPropertyValue("--st-background-color") + text;
-  if (look === host.look) return () => stop(parentElement); // nothing to draw anew
+  if (look === host.look) return () => leave(parentElement); // nothing to draw anew
   host.look = look;
   host.message.textContent = "";
   draw(host, JSON.parse(text)).catch((error) => {
@@ -157,5 +163,5 @@ export default function ({ data, parentElement, setTriggerValue }) {
     host.look = undefined; // so that the next run tries again
     if (!host.drawn) host.node.style.height = "0";
   });
-  return () => stop(parentElement);
+  return () => leave(parentElement);
 }

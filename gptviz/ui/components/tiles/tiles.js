@@ -251,8 +251,14 @@ function start(root) {
   return grid;
 }
 
+// React calls this when it hides the page for a moment, too, and then draws again: only what has left the page ends.
+function leave(root) {
+  setTimeout(() => root.isConnected || stop(root));
+}
+
 function stop(root) {
   const grid = grids.get(root);
+  if (!grid) return;
   grids.delete(root);
   grid.gone.abort();
   clearTimeout(grid.timer);
@@ -264,5 +270,5 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const grid = grids.get(parentElement) ?? start(parentElement);
   grid.send = (value) => setTriggerValue("pick", value);
   update(grid, decode(data));
-  return () => stop(parentElement);
+  return () => leave(parentElement);
 }
