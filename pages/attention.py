@@ -9,9 +9,16 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from gptviz.figures import style
-from gptviz.figures.attention import Weights, attention_heatmap, head_score_heatmap, stage_heatmap
+from gptviz.figures.attention import (
+    Weights,
+    attention_heatmap,
+    attention_values,
+    head_score_heatmap,
+    stage_heatmap,
+)
 from gptviz.figures.pixels import max_pool, quantise
 from gptviz.ui import state
+from gptviz.ui.components.ahead import ahead
 from gptviz.ui.components.plot import Click, plot
 from gptviz.ui.components.tiles import Row, Tile, tiles
 from gptviz.ui.frame import Selection, frame
@@ -121,8 +128,14 @@ def one_head(chosen: Selection, layer: int, head: int) -> None:
     beyond = max(0, figure.layout.width - WIDEST)  # taken off both sides, as the matrix is square
     width, height = figure.layout.width - beyond, figure.layout.height - beyond
     figure.update_layout(uirevision=f"{len(chosen.ids)}", width=width, height=height)
-    alt = f"Layer {layer}, head {head}: {title} of every query and key."
-    plot(figure, key="attention_heatmap", alt=alt, on_click=choose_cell)
+    plot(figure, key="attention_heatmap", alt=alternative(layer, head, title), on_click=choose_cell)
+    if stage == "pattern" and st.session_state.scale != "max" and not st.session_state.hide_first:
+        ahead(
+            *other_heads(chosen.variant, chosen.ids, layer, title, chosen),
+            key="heads_ahead",
+            tiles="heads",
+            plot="attention_heatmap",
+        )
     cell_arithmetic(chosen, stages)
     turned = " q and k are taken after their rotation." if chosen.variant.pos_encoding == "rotary" else ""
     with st.expander("Formula"):
@@ -131,6 +144,23 @@ def one_head(chosen: Selection, layer: int, head: int) -> None:
             f"D = {chosen.config.d_head} (d_head), i the query, j the key.{turned} Scaled dot-product attention: "
             "[Vaswani et al. 2017, equation 1](https://arxiv.org/abs/1706.03762)."
         )
+
+
+def alternative(layer: int, head: int, title: str) -> str:
+    return f"Layer {layer}, head {head}: {title} of every query and key."
+
+
+@st.cache_resource(show_spinner=False, max_entries=24)
+def other_heads(
+    variant: state.Variant, ids: tuple[int, ...], layer: int, title: str, _chosen: Selection
+) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The numbers and words of the heads that a click may choose next: those of this layer first."""
+    layers = sorted(range(_chosen.config.n_layer), key=lambda other: abs(other - layer))
+    heads = [(other, head) for other in layers for head in range(_chosen.config.n_head)]
+    return (
+        {f"{at}.{head}": attention_values(_chosen.run.pattern(at, head), _chosen.future) for at, head in heads},
+        {f"{at}.{head}": alternative(at, head, title) for at, head in heads},
+    )
 
 
 def choose_cell(click: Click) -> None:
@@ -230,4 +260,4 @@ def draw(chosen: Selection) -> None:
     head_scores_panel(chosen, state.head_scores(chosen.variant, chosen.ids), (layer, head))
 
 
-draw(frame("Attention", "Every token asks (query), every token answers (key): who looks at whom, in every head."))
+frame("Attention", "Every token asks (query), every token answers (key): who looks at whom, in every head.", draw)

@@ -37,6 +37,11 @@ def attention_heatmap(
     return matrix.draw(values, x, y, colours, theme=theme, hover=HOVER, blank="masked")
 
 
+def attention_values(pattern: np.ndarray, masked: np.ndarray | None = None) -> np.ndarray:
+    """`z` of one head's heatmap: all that differs from that of another head under the same mask, on a scale up to 1."""
+    return matrix.numbers(matrix.blanked(pattern, masked))
+
+
 def stage_heatmap(
     scores: np.ndarray,
     labels: Sequence[str],

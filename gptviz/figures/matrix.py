@@ -128,6 +128,12 @@ def _cells(values: np.ndarray) -> dict:
     return {"x": _compact(np.append(column, columns)), "y": _compact(np.append(row, rows)), "z": z}
 
 
+def numbers(values: np.ndarray) -> np.ndarray:
+    """`z` of the figure that `draw` makes of these values."""
+    z: np.ndarray = _cells(values)["z"]
+    return z
+
+
 def _compact(index: np.ndarray) -> np.ndarray:
     """One byte each where they fit, two where not."""
     return index.astype(np.uint8 if index.max(initial=0) < 256 else np.uint16)

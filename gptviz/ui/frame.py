@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from gptviz.errors import GptvizError
 from gptviz.figures.style import number
-from gptviz.ui import state
+from gptviz.ui import live, state
+from gptviz.ui.live import part, redraw
 from gptviz.ui.markdown import literal
-from gptviz.ui.prompt import choose_prompt
+from gptviz.ui.prompt import prompt_box, show_tokens
 from gptviz.ui.route import by_way_of_app
-from gptviz.ui.selection import Selection
-from gptviz.ui.transport import next_token
+from gptviz.ui.selection import Selection, select
+from gptviz.ui.transport import metronome, next_token
 
 if TYPE_CHECKING:
     from gptviz import GPTConfig
@@ -31,30 +30,55 @@ LAYOUT = (  # Streamlit leaves wide margins; the figures need the room
 )
 
 
-def frame(title: str, sentence: str) -> Selection:
-    """Draw the shared controls and return what they select. Stops the script where there is nothing to show."""
+def frame(title: str, sentence: str, draw: Callable[[Selection], None]) -> None:
+    """Draw the shared controls, and below them what `draw` makes of what they select."""
+
+    def page() -> None:
+        _page(draw)
+
     by_way_of_app()
+    live.begin()
     st.html(f"<style>{LAYOUT}</style>")
     st.title(title, anchor=False)
     st.caption(sentence)
     state.start()
     with st.spinner("Starting PyTorch: a few seconds, once for each start of the app."):
         state.import_torch()
-    with _refusals():
-        selection = choose_prompt(_sidebar())
-        _badge(selection)
-        next_token(selection)
-    return selection
-
-
-@contextlib.contextmanager
-def _refusals() -> Iterator[None]:
-    """What can't be read or computed is said in a sentence; the controls above it stay, to choose otherwise."""
     try:
-        yield
-    except GptvizError as error:
+        _sidebar()
+        prompt_box()
+    except GptvizError as error:  # the controls above stay, to choose otherwise
         st.error(literal(str(error)))
         st.stop()
+    part("tokens", _tokens)
+    next_token()
+    part("page", page)
+    metronome()
+    live.end()
+
+
+def _tokens() -> None:
+    """What the model sees, and what is to be said of it."""
+    try:
+        selection = select()
+        show_tokens(selection)
+        if selection is not None:
+            _badge(selection)
+    except GptvizError as error:
+        st.error(literal(str(error)))
+
+
+def _page(draw: Callable[[Selection], None]) -> None:
+    try:
+        selection = select()
+    except GptvizError:  # said above, beside the tokens
+        return
+    if selection is None:
+        return
+    try:
+        draw(selection)
+    except GptvizError as error:
+        st.error(literal(str(error)))
 
 
 def _names() -> list[str]:
@@ -67,31 +91,30 @@ def _names() -> list[str]:
     return names
 
 
-def _sidebar() -> state.Variant:
+def _sidebar() -> None:
     with st.sidebar:
         name = st.selectbox("Model", _names(), key="model", bind="query-params", on_change=_forget_toggles)
         with st.spinner(f"Reading {literal(name)}."):
             config = state.checkpoint(name).model.config
-        causal = st.toggle(
+        st.toggle(
             "Causal mask",
             value=config.causal,
             key="causal",
             bind="query-params",
+            on_change=redraw,
             help="On, a token sees itself and what came before. Off, it sees the future too: prediction is cheating.",
         )
-        encoding = st.selectbox(
+        st.selectbox(
             "Positional encoding",
             ENCODINGS,
             index=ENCODINGS.index(config.pos_encoding),
             key="encoding",
             bind="query-params",
+            on_change=redraw,
             format_func=lambda kind: f"{kind} (trained)" if kind == config.pos_encoding else kind,
             help="How the model is told where a token stands. Another one is swapped in: the weights never saw it.",
         )
         _describe(name, config)
-    variant = state.Variant(name, causal, encoding)
-    dataclasses.replace(config, **variant.changes(config))  # refuses what this architecture can't be
-    return variant
 
 
 def _forget_toggles() -> None:

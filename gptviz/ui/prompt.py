@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from gptviz.errors import GptvizError
 from gptviz.ui import chips, state
 from gptviz.ui.components.wellformed import keep_text_well_formed
+from gptviz.ui.live import redraw
 from gptviz.ui.markdown import literal
 from gptviz.ui.selection import Selection
 
@@ -19,42 +19,41 @@ EXAMPLES = {
 }
 
 
-def choose_prompt(variant: state.Variant) -> Selection:
-    text = _prompt_box()
-    bos = _bos_toggle(variant.name)
-    try:
-        typed = state.encode(variant.name, state.end_of(text), bos)
-    except GptvizError as error:
-        typed = st.session_state.get("last_typed", {}).get(variant.name)
-        if not typed:
-            raise
-        st.error(literal(str(error)))
-        st.caption("Below is still the last prompt that could be read.")
-    if not typed:
-        st.info(f"The prompt is empty, so there is nothing to compute. Type something, such as “{state.PROMPT}”")
-        st.stop()
-    st.session_state["last_typed"] = {variant.name: typed}
-    selection = _select(variant, typed)
-    _chips(selection, len(typed), text)
-    return selection
-
-
-def _prompt_box() -> str:
+def prompt_box() -> None:
+    """The prompt's field, its examples, and whether a first token stands before it."""
     box, menu = st.columns([6, 1], vertical_alignment="bottom")
     with menu, st.popover("Examples", width="stretch"):
         for name, text in EXAMPLES.items():
             st.button(name, key=f"example {name}", on_click=_use_example, args=(text,), width="stretch")
     with box:
         keep_text_well_formed()
-        typed = st.text_area(
-            "Prompt", key="prompt", height=76, persist_state="session", on_change=state.forget_generated
-        )
-    text = state.without_surrogates(typed)
+        st.text_area("Prompt", key="prompt", height=76, persist_state="session", on_change=_type)
+    _bos_toggle(st.session_state.model)
+
+
+def _type() -> None:
+    """Another prompt: what was generated after the old one goes, and with it what Back and Reset do."""
+    generated = st.session_state.generated
+    state.forget_generated()
+    if not generated:
+        redraw()
+
+
+def show_tokens(selection: Selection | None) -> None:
+    """The prompt as the model sees it, and in words what it does not see."""
+    text = state.prompt()
     if "\ufffd" in text:
         st.caption("U+FFFD (\ufffd) stands where the text held half of a surrogate pair, which is no character.")
     if not state.write_url():
         st.caption("Prompt and generated text are too long for a link: they stay in this session.")
-    return text
+    if selection is None:
+        st.info(f"The prompt is empty, so there is nothing to compute. Type something, such as “{state.PROMPT}”")
+        return
+    if selection.unread:
+        st.error(literal(selection.unread))
+        st.caption("Below is still the last prompt that could be read.")
+    _chips(selection)
+    _say_length(selection, text)
 
 
 def _use_example(text: str) -> None:
@@ -62,15 +61,16 @@ def _use_example(text: str) -> None:
     state.forget_generated()
 
 
-def _bos_toggle(name: str) -> bool:
+def _bos_toggle(name: str) -> None:
     tokenizer = state.checkpoint(name).tokenizer
     known = tokenizer.bos_id is not None
     label = "a first token" if tokenizer.bos_id is None else tokenizer.labels([tokenizer.bos_id])[0]
-    return st.toggle(
+    st.toggle(
         f"Begin with {literal(label)}",
         value=known,
         key="bos",
         bind="query-params",
+        on_change=redraw,
         disabled=not known,
         help="Every window in training began with this token, so the model expects it and rests attention on it."
         if known
@@ -78,22 +78,7 @@ def _bos_toggle(name: str) -> bool:
     )
 
 
-def _select(variant: state.Variant, typed: tuple[int, ...]) -> Selection:
-    import torch
-
-    from gptviz import sampling
-
-    loaded = state.checkpoint(variant.name)
-    config, size = loaded.model.config, len(loaded.tokenizer)
-    generated = tuple(i for i in st.session_state.generated if i < size)  # a link may hold any number
-    st.session_state.generated = generated
-    seen = tuple(sampling.window(config, torch.tensor(typed + generated)).tolist())
-    labels = tuple(loaded.tokenizer.labels(seen))
-    kept = len(seen) - (typed[0] == config.bos_token_id)  # the window slides, its first token stays
-    return Selection(variant, config, seen, labels, min(len(generated), kept), state.theme())
-
-
-def _chips(selection: Selection, typed: int, text: str) -> None:
+def _chips(selection: Selection) -> None:
     tokenizer, ids = state.checkpoint(selection.variant.name).tokenizer, selection.ids
     first_generated = len(ids) - selection.generated
     kinds: list[chips.Kind] = [
@@ -102,12 +87,10 @@ def _chips(selection: Selection, typed: int, text: str) -> None:
     ]
     row = chips.chips(selection.labels, tokenizer.pieces(ids), ids, kinds)
     st.html(chips.strip(row, selection.theme))
-    total = typed + len(st.session_state.generated)
-    _say_length(len(ids), total, selection, text)
 
 
-def _say_length(seen: int, total: int, selection: Selection, text: str) -> None:
-    size = selection.config.block_size
+def _say_length(selection: Selection, text: str) -> None:
+    size, seen, total = selection.config.block_size, len(selection.ids), selection.total
     st.caption(f"{seen} of at most {size:,} tokens (block_size), {selection.generated} of them generated.")
     kept_first = selection.ids[0] == selection.config.bos_token_id
     unread = len(text) - len(state.end_of(text))

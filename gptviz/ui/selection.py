@@ -1,14 +1,17 @@
-"""What a page is to show, as one value."""
+"""What a page is to show, as one value, read from the session's controls."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import streamlit as st
 
+from gptviz.errors import GptvizError
 from gptviz.figures.style import Theme
 from gptviz.ui import state
 
@@ -26,7 +29,9 @@ class Selection:
     ids: tuple[int, ...]
     labels: tuple[str, ...]
     generated: int  # how many of the last ids were generated
+    total: int  # tokens typed and generated, those that no longer fit included
     theme: Theme
+    unread: str = ""  # why the prompt can't be read, where this is the last one that could be
 
     @functools.cached_property
     def run(self) -> Trace:
@@ -54,3 +59,44 @@ class Selection:
     def visible_pattern(self, layer: int, head: int) -> np.ndarray:
         """One head's attention, NaN where no query may look."""
         return np.where(self.future, np.nan, self.run.pattern(layer, head))
+
+
+def select() -> Selection | None:
+    """What the controls select; None where there is nothing to run on.
+
+    Raises GptvizError for a prompt that can't be read and an architecture that can't be.
+    """
+    import torch
+
+    from gptviz import sampling
+
+    variant = _variant()
+    loaded = state.checkpoint(variant.name)
+    config, size = loaded.model.config, len(loaded.tokenizer)
+    dataclasses.replace(config, **variant.changes(config))  # refuses what this architecture can't be
+    typed, unread = _typed(variant.name)
+    if not typed:
+        return None
+    st.session_state["last_typed"] = {variant.name: typed}
+    generated = tuple(i for i in st.session_state.generated if i < size)  # a link may hold any number
+    st.session_state.generated = generated
+    seen = tuple(sampling.window(config, torch.tensor(typed + generated)).tolist())
+    kept = len(seen) - (typed[0] == config.bos_token_id)  # the window slides, its first token stays
+    labels, written = tuple(loaded.tokenizer.labels(seen)), min(len(generated), kept)
+    total = len(typed) + len(generated)
+    return Selection(variant, config, seen, labels, written, total, state.theme(), unread)
+
+
+def _variant() -> state.Variant:
+    chosen = st.session_state
+    return state.Variant(chosen.model, chosen.causal, chosen.encoding)
+
+
+def _typed(name: str) -> tuple[tuple[int, ...], str]:
+    """The prompt's ids, or those of the last one that could be read and why this one can't."""
+    try:
+        return state.encode(name, state.end_of(state.prompt()), st.session_state.bos), ""
+    except GptvizError as error:
+        if last := st.session_state.get("last_typed", {}).get(name):
+            return last, str(error)
+        raise

@@ -118,6 +118,11 @@ def start() -> None:
     st.session_state.playing = False
 
 
+def prompt() -> str:
+    """What was typed, as text that every encoding can hold."""
+    return without_surrogates(st.session_state.prompt)
+
+
 def forget_generated() -> None:
     """Back to the prompt as it was typed."""
     st.session_state.generated = ()

@@ -9,39 +9,37 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
+from gptviz.errors import GptvizError
 from gptviz.figures.next_token import next_token_bars
 from gptviz.figures.style import Theme
 from gptviz.ui import state
 from gptviz.ui.components.plot import plot
-from gptviz.ui.selection import Selection
+from gptviz.ui.components.tick import tick
+from gptviz.ui.live import part, redraw
+from gptviz.ui.selection import Selection, select
 
 if TYPE_CHECKING:
     from gptviz import Step
 
-PLAY_INTERVAL = 0.05  # seconds between the end of one repaint and the next token
 LONGEST_PLAY = 400  # tokens
 SHOWN_CANDIDATES = 7
 
 
-def next_token(selection: Selection) -> None:
+def next_token() -> None:
     controls, picture = st.columns([2, 3], gap="medium", border=True)
     with controls:
         st.markdown(
             "**Next token**", help="The draw for this seed and place falls on the token marked ◆: Step adds it."
         )
-        buttons = st.container()
-        settings = _settings()
-    step = _upcoming(selection, settings)
-    with buttons:
-        _transport(step)
+        _transport()
+        _settings()
     with picture:
-        _bars(selection, step)
+        part("next token", _bars)
 
 
-def _settings() -> dict[str, Any]:
-    """The sampling settings, as next_token_table takes them; 0 and the neutral ends switch a filter off."""
+def _settings() -> None:
     with st.expander("Sampling settings"):
-        temperature = st.slider(
+        st.slider(
             "Temperature",
             0.0,
             2.0,
@@ -49,12 +47,20 @@ def _settings() -> dict[str, Any]:
             0.05,
             key="temperature",
             bind="query-params",
+            on_change=redraw,
             help="0: the likeliest token.",
         )
-        top_k = st.number_input(
-            "Top-k", 0, None, 40, key="top_k", bind="query-params", help="Keep this many tokens; 0 is off."
+        st.number_input(
+            "Top-k",
+            0,
+            None,
+            40,
+            key="top_k",
+            bind="query-params",
+            on_change=redraw,
+            help="Keep this many tokens; 0 is off.",
         )
-        top_p = st.slider(
+        st.slider(
             "Top-p",
             0.0,
             1.0,
@@ -62,9 +68,10 @@ def _settings() -> dict[str, Any]:
             0.01,
             key="top_p",
             bind="query-params",
+            on_change=redraw,
             help="Keep the fewest that hold p; 1: off.",
         )
-        min_p = st.slider(
+        st.slider(
             "Min-p",
             0.0,
             1.0,
@@ -72,24 +79,38 @@ def _settings() -> dict[str, Any]:
             0.01,
             key="min_p",
             bind="query-params",
+            on_change=redraw,
             help="Keep p × the best's share; 0: off.",
         )
-        st.number_input("Seed", 0, 2**31 - 1, 0, key="seed", bind="query-params", help="Chooses the draws.")
-    return dict(temperature=temperature, top_k=top_k or None, top_p=top_p if top_p < 1 else None, min_p=min_p or None)
+        st.number_input(
+            "Seed", 0, 2**31 - 1, 0, key="seed", bind="query-params", on_change=redraw, help="Chooses the draws."
+        )
 
 
-def _upcoming(selection: Selection, settings: dict[str, Any]) -> Step:
+def settings() -> dict[str, Any]:
+    """The sampling settings, as next_token_table takes them; 0 and the neutral ends switch a filter off."""
+    chosen = st.session_state
+    filters = dict(top_k=chosen.top_k or None, top_p=chosen.top_p if chosen.top_p < 1 else None)
+    return dict(temperature=chosen.temperature, **filters, min_p=chosen.min_p or None)
+
+
+def _upcoming(selection: Selection) -> Step:
     """The token that Step will add."""
     from gptviz import sampling
 
-    seed = st.session_state.seed
-    typed = len(st.session_state.last_typed[selection.variant.name])
-    position = typed + len(st.session_state.generated)
     size = len(state.checkpoint(selection.variant.name).tokenizer)  # rows of W_U beyond are padding, no tokens
-    return sampling.sample(selection.run.logits[-1, :size], **settings, seed=seed, position=position)
+    logits, seed = selection.run.logits[-1, :size], st.session_state.seed
+    return sampling.sample(logits, **settings(), seed=seed, position=selection.total)
 
 
-def _bars(selection: Selection, step: Step) -> None:
+def _bars() -> None:
+    try:
+        selection = select()
+    except GptvizError:  # said beside the tokens
+        return
+    if selection is None:
+        return
+    step = _upcoming(selection)
     tokenizer = state.checkpoint(selection.variant.name).tokenizer
     shown = step.probs.argsort(descending=True, stable=True)[:SHOWN_CANDIDATES].tolist()
     shown += [step.token] if step.token not in shown else []
@@ -104,54 +125,69 @@ def _figure(labels: tuple[str, ...], shares: tuple[float, ...], theme: Theme, sa
     return next_token_bars(labels, np.array(shares), theme=theme, sampled=sampled, argmax=0, draw=draw)
 
 
-def _transport(step: Step) -> None:
+def _transport() -> None:
     playing, generated = st.session_state.playing, bool(st.session_state.generated)
     full = len(st.session_state.generated) >= LONGEST_PLAY
     with st.container(horizontal=True):
-        _button("Step", "skip_next", playing, _append, step.token)
+        _button("Step", "skip_next", playing, _step)
         _button("Play", "play_arrow", playing or full, _play, True)
         _button("Stop", "stop", not playing, _play, False)
         _button("Back", "undo", not generated, _back)
         _button("Reset", "restart_alt", not generated, state.forget_generated)
     if full:
         st.caption(f"{LONGEST_PLAY} tokens are as far as Play goes. Step still adds one; Reset starts again.")
-    _ticker(step, playing)
 
 
 def _button(label: str, icon: str, disabled: bool, then: Callable[..., None], *args: Any) -> None:
     st.button(label, icon=f":material/{icon}:", key=label.lower(), on_click=then, args=args, disabled=disabled)
 
 
-def _append(token: int) -> None:
+def _append() -> int | None:
+    """Add the token that is marked; None where there is nothing to add one to."""
+    selection = select()
+    if selection is None:
+        return None
+    token = _upcoming(selection).token
     st.session_state.generated += (token,)
+    return token
+
+
+def _step() -> None:
+    _append()
+    if 1 < len(st.session_state.generated) < LONGEST_PLAY:  # else other buttons come on or go off
+        redraw()
 
 
 def _back() -> None:
     st.session_state.playing = False
     st.session_state.generated = st.session_state.generated[:-1]
+    if st.session_state.generated and len(st.session_state.generated) != LONGEST_PLAY - 1:
+        redraw()
 
 
 def _play(on: bool) -> None:
     st.session_state.playing = on
+    if on:
+        _append()
 
 
-def _ticker(step: Step, playing: bool) -> None:
-    """The browser asks for the next token once it has painted the last: each tick adds one and redraws the page.
-
-    It is there when nothing plays too, without a timer, so that a tick on its way when Stop is pressed finds it.
-    """
-    st.session_state["drawing"] = drawing = st.session_state.get("drawing", 0) + 1
-    st.fragment(_tick, run_every=PLAY_INTERVAL if playing else None)(step.token, drawing)
+def metronome() -> None:
+    """While it plays, the browser asks for the next token each time it has painted the last."""
+    part("metronome", _metronome)
 
 
-def _tick(token: int, drawing: int) -> None:
-    if st.session_state.get("drawn") != drawing:  # called by the page itself, not by a tick
-        st.session_state["drawn"] = drawing
-        return
+def _metronome() -> None:
+    if st.session_state.playing:
+        tick(key="metronome", on_tick=_tick)
+
+
+def _tick() -> None:
     if not st.session_state.playing:
         return
-    _append(token)
+    token = _append()
     bos = state.checkpoint(st.session_state.model).tokenizer.bos_id
-    if token == bos or len(st.session_state.generated) >= LONGEST_PLAY:
-        st.session_state.playing = False
+    ended = token is None or token == bos or len(st.session_state.generated) >= LONGEST_PLAY
+    st.session_state.playing = not ended
+    if not ended:
+        redraw()
     st.rerun()

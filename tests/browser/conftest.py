@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,22 @@ def serve(servers: Running, tmp_path_factory: pytest.TempPathFactory) -> Serve:
 def server_log(servers: Running) -> Callable[..., str]:
     """server_log(script, *options) -> what that server has printed so far."""
     return lambda *server: servers[server][2].read_text()
+
+
+@pytest.fixture
+def paused(servers: Running) -> Callable[..., AbstractContextManager[None]]:
+    """with paused(script, *options): that server answers nothing."""
+
+    @contextmanager
+    def pause(*server: Any) -> Iterator[None]:
+        process = servers[server][1]
+        os.killpg(process.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.killpg(process.pid, signal.SIGCONT)
+
+    return pause
 
 
 def _start(script: Path, options: tuple[str, ...], log: Path) -> tuple[str, subprocess.Popen[bytes]]:

@@ -128,6 +128,17 @@ def test_a_click_on_a_head_changes_what_is_shown(app, visit: Visit):
     assert heatmap_values(page) != before
 
 
+def test_a_head_that_the_browser_has_is_drawn_without_the_server(app, visit: Visit, paused):
+    page = ready(visit(f"{app}/attention?prompt=The+cat+sat"))
+    with paused(ROOT / "app.py"):
+        tile(page, "layer 1, head 2").click()
+        expect(page.get_by_role("img", name="Layer 1, head 2")).to_be_visible(timeout=PATIENCE)
+        at_once = heatmap_values(page)
+    expect(main(page).get_by_text("Layer 1, head 2", exact=True)).to_be_visible(timeout=PATIENCE)
+    at_rest(page)
+    assert at_once == heatmap_values(ready(visit(f"{app}/attention?prompt=The+cat+sat&layer=1&head=2")))
+
+
 def test_layer_and_head_survive_another_page(app, visit: Visit):
     page = ready(visit(f"{app}/attention"))
     tile(page, "layer 3, head 2").click()
@@ -234,7 +245,8 @@ def test_a_servers_first_deep_link_shows_its_title_at_once_and_the_apps_menu(ser
     ready(page)
     assert titled < 0.7 * (time.monotonic() - began)
     links = page.get_by_test_id("stSidebar").get_by_role("link").all_inner_texts()
-    assert [link.split()[-1] for link in links] == ["Overview", "Attention", "Sizing"]
+    titles = re.findall(r'Page\(.*?title="(.+?)"', (ROOT / "app.py").read_text())
+    assert [link.splitlines()[-1] for link in links] == titles
 
 
 def test_a_megabyte_is_answered_with_the_notice(app, visit: Visit):

@@ -13,16 +13,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from gptviz import checkpoints
 from gptviz.tokenizer import IdsTokenizer, Tokenizer
-from gptviz.ui import state
+from gptviz.ui import live
 from tests.conftest import MakeModel
 
 PAGES = Path(__file__).parents[2] / "pages"
 OpenPage = Callable[..., AppTest]
 OnlyModel = Callable[..., Path]
+
+
+@pytest.fixture(autouse=True)
+def pages_are_drawn_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """AppTest forgets what the last run did not draw. That a part can be drawn alone is for a real browser to show."""
+    monkeypatch.setattr(live, "end", lambda: None)
 
 
 @pytest.fixture
@@ -55,8 +62,8 @@ def only_model(make_model: MakeModel, tmp_path: Path, monkeypatch: pytest.Monkey
 
 def _forget() -> None:
     """Caches go by name, and here a name means another model in every test."""
-    for cache in (state.checkpoint, state.trace, state.encode):
-        cache.clear()
+    st.cache_resource.clear()
+    st.cache_data.clear()
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,7 @@ def plot(
     Zoom is kept while `layout.uirevision` stays the same: change it when the axes mean something else.
     """
     options = {
+        "key": key,
         "source": publish(),
         "height": height or figure.layout.height or DEFAULT_HEIGHT,
         "clickable": on_click is not None,

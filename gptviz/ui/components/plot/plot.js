@@ -34,6 +34,8 @@ function start(root) {
   frame.append(node, message);
   root.append(frame);
   const host = { frame, node, message, turn: 0 };
+  const { signal } = (host.gone = new AbortController());
+  document.addEventListener("gptviz-values", ({ detail }) => replace(host, detail), { signal });
   host.observer = new ResizeObserver(() => requestAnimationFrame(() => resize(host)));
   host.observer.observe(frame);
   hosts.set(root, host);
@@ -51,6 +53,7 @@ function stop(root) {
   hosts.delete(root);
   host.turn += 1;
   host.observer.disconnect();
+  host.gone.abort();
   if (host.Plotly) host.Plotly.purge(host.node);
   host.frame.remove();
 }
@@ -136,7 +139,6 @@ function report(host, { points }) {
 async function draw(host, { figure, options }) {
   const turn = ++host.turn;
   host.node.style.height = `${options.height}px`;
-  host.node.setAttribute("aria-label", options.alt);
   host.node.classList.toggle("clickable", options.clickable);
   host.clickable = options.clickable;
   host.Plotly = await load(options.source);
@@ -146,22 +148,37 @@ async function draw(host, { figure, options }) {
   host.width = host.frame.clientWidth;
   host.config ??= configOf(host, layout); // made once: react starts over, zoom lost, when the configuration differs
   await host.Plotly.react(host.node, figure.data, layout, host.config);
+  host.node.setAttribute("aria-label", options.alt);
   if (!host.drawn) host.node.on("plotly_click", (event) => report(host, event));
   host.drawn = true;
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
-  const host = hosts.get(parentElement) ?? start(parentElement);
-  host.send = (click) => setTriggerValue("click", click);
-  const text = new TextDecoder().decode(data);
+// Other values in the figure as it is, the text of which then is what Python will send: it need not be drawn again.
+function replace(host, { plot, z, alt }) {
+  if (!host.text) return;
+  const { figure, options } = JSON.parse(host.text);
+  if (plot !== options.key || z.length !== figure.data[0].z?.bdata?.length) return;
+  const swap = (text, before, after) => text.replace(before, () => after);
+  const written = (base64) => base64.replaceAll("/", "\\u002f"); // so Python's plotly writes it
+  const text = swap(host.text, written(figure.data[0].z.bdata), written(z));
+  show(host, swap(text, JSON.stringify(options.alt), JSON.stringify(alt)));
+}
+
+function show(host, text) {
   const look = getComputedStyle(host.node).getPropertyValue("--st-background-color") + text;
-  if (look === host.look) return () => leave(parentElement); // nothing to draw anew
-  host.look = look;
+  if (look === host.look) return; // nothing to draw anew
+  Object.assign(host, { look, text });
   host.message.textContent = "";
   draw(host, JSON.parse(text)).catch((error) => {
     host.message.textContent = error.message;
     host.look = undefined; // so that the next run tries again
     if (!host.drawn) host.node.style.height = "0";
   });
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const host = hosts.get(parentElement) ?? start(parentElement);
+  host.send = (click) => setTriggerValue("click", click);
+  show(host, new TextDecoder().decode(data));
   return () => leave(parentElement);
 }

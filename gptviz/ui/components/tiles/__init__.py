@@ -82,7 +82,13 @@ def tiles(
         if on_pick is not None:
             on_pick(pick["id"])
 
-    options = {"size": tile_size, "arrows": arrows_pick, "alt": alt, "settled": st.session_state.get(settled)}
+    options = {
+        "key": key,
+        "size": tile_size,
+        "arrows": arrows_pick,
+        "alt": alt,
+        "settled": st.session_state.get(settled),
+    }
     data = encode(rows, ramps, selected, options)
     _mount(key=key, data=data, on_pick_change=keep(key, "pick", picked))
     pick = take(key, "pick")

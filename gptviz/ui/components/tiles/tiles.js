@@ -154,6 +154,7 @@ function pick(grid, id, delay = 0) {
   mark(grid, id);
   grid.sent = Math.max(Date.now(), (grid.sent ?? 0) + 1);
   clearTimeout(grid.timer);
+  document.dispatchEvent(new CustomEvent("gptviz-pick", { detail: { tiles: grid.header.key, id } }));
   const report = () => grid.send({ id, at: grid.sent });
   if (delay) grid.timer = setTimeout(report, delay);
   else report();
