@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import GptvizError
 
 if TYPE_CHECKING:
-    from . import analysis, edits, sizing
+    from . import analysis, edits, generation, sizing
     from .capture import Trace, trace
     from .checkpoints import Checkpoint, bundled, load, save
     from .config import GPTConfig, preset
@@ -35,7 +35,7 @@ _HOME = {
     "trace": "capture",
     "variant": "model",
 }
-_MODULES = ("analysis", "edits", "sizing")
+_MODULES = ("analysis", "edits", "generation", "sizing")
 
 __all__ = [
     "GPT",
@@ -49,6 +49,7 @@ __all__ = [
     "bundled",
     "edits",
     "generate",
+    "generation",
     "load",
     "next_token_table",
     "preset",

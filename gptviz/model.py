@@ -37,6 +37,14 @@ class HookPoint(nn.Identity):
         return bool(self._forward_hooks)
 
 
+class Linear(nn.Linear):
+    """x W^T + b. A shell for weights that come from a file makes none up first: that would cost a tenth of a second."""
+
+    def reset_parameters(self) -> None:
+        if not self.weight.is_meta:
+            super().reset_parameters()
+
+
 class LayerNorm(nn.Module):
     """(x - mean) / sqrt(variance + eps) * weight + bias, for each position. Ba et al. 2016: https://arxiv.org/abs/1607.06450"""
 
@@ -66,32 +74,41 @@ class RMSNorm(nn.Module):
         self.hook_scale, self.hook_normalized = HookPoint(), HookPoint()
 
     def forward(self, x: Tensor) -> Tensor:
-        scale = self.hook_scale((x.square().mean(-1, keepdim=True) + self.config.norm_eps).sqrt())  # (B, T, 1)
-        return self.hook_normalized(x / scale * self.weight)
+        wide = x.float()  # squares of 16 bits would lose half of their digits
+        scale = self.hook_scale((wide.square().mean(-1, keepdim=True) + self.config.norm_eps).sqrt())  # (B, T, 1)
+        return self.hook_normalized((wide / scale).to(x.dtype) * self.weight)
 
 
 NORMS = {"layernorm": LayerNorm, "rmsnorm": RMSNorm}
 
 
 class Geometry(NamedTuple):
-    """What attention has to know of the positions, the same for every block."""
+    """What attention has to know of the positions, the same for every block with the same window."""
 
     rotation: tuple[Tensor, Tensor] | None  # cos and sin, (T, d_rotary / 2) each: rotary turns q and k
     bias: Tensor | None  # (H, T, S) added to the scaled scores: ALiBi
     mask: Tensor | None  # (T, S), True where a query must not look
+    windowed: bool = False  # whether the mask hides more than the future
 
     @classmethod
     def of(cls, config: GPTConfig, queries: Tensor, keys: Tensor) -> Geometry:
         """For queries at positions (T,) and keys at positions (S,)."""
         encoding, rotation, bias = config.pos_encoding, None, None
         if encoding == "rotary":
-            angles = positions.rotary_angles(queries, config.d_rotary, config.rope_base)
+            angles = positions.rotary_angles(queries, config)
             rotation = angles.cos(), angles.sin()
         if encoding == "alibi":
             bias = positions.alibi_bias(queries, keys, config.n_head)
         one_by_one = len(queries) == 1  # nothing lies in the future of the only, latest query
         mask = positions.causal_mask(queries, keys) if config.causal and not one_by_one else None
         return cls(rotation, bias, mask)
+
+    def within(self, window: int, queries: Tensor, keys: Tensor) -> Geometry:
+        """The same for layers whose queries see `window` tokens; 0: all."""
+        if window == 0 or window >= len(keys):
+            return self
+        beyond = positions.beyond_window(queries, keys, window)
+        return self._replace(mask=beyond if self.mask is None else beyond | self.mask, windowed=True)
 
 
 class LayerCache:
@@ -126,12 +143,12 @@ class Attention(nn.Module):
     Vaswani et al. 2017, equation 1: https://arxiv.org/abs/1706.03762
     """
 
-    def __init__(self, config: GPTConfig):
+    def __init__(self, config: GPTConfig, layer: int):
         super().__init__()
-        self.config = config
+        self.config, self.layer = config, layer
         width, kv_width = config.n_head * config.d_head, config.n_kv_head * config.d_head
-        self.qkv = nn.Linear(config.n_embd, width + 2 * kv_width, bias=config.qkv_bias)
-        self.out = nn.Linear(width, config.n_embd, bias=config.out_bias)
+        self.qkv = Linear(config.n_embd, width + 2 * kv_width, bias=config.qkv_bias)
+        self.out = Linear(width, config.n_embd, bias=config.out_bias)
         self.q_norm = RMSNorm(config.d_head, config) if config.qk_norm else nn.Identity()
         self.k_norm = RMSNorm(config.d_head, config) if config.qk_norm else nn.Identity()
         self.hook_q, self.hook_k, self.hook_v, self.hook_z = (HookPoint() for _ in range(4))
@@ -158,17 +175,18 @@ class Attention(nn.Module):
         return z.transpose(1, 2)
 
     def _explicit(self, q: Tensor, k: Tensor, v: Tensor, geometry: Geometry) -> Tensor:
-        scores = q @ k.transpose(-2, -1) * self.config.attn_scale  # (B, H, T, S)
+        scores = q @ k.transpose(-2, -1) * self.config.scale(self.layer)  # (B, H, T, S)
         if geometry.bias is not None:
             scores = scores + geometry.bias
         if geometry.mask is not None:
             scores = scores.masked_fill(geometry.mask, -torch.inf)
-        pattern = self.hook_pattern(self.hook_attn_scores(scores).softmax(dim=-1))
+        pattern = self.hook_pattern(self.hook_attn_scores(scores).softmax(dim=-1)).to(v.dtype)
         return F.dropout(pattern, self.config.dropout, self.training) @ v
 
     def _fused(self, q: Tensor, k: Tensor, v: Tensor, geometry: Geometry) -> Tensor:
-        dropout, scale = self.config.dropout if self.training else 0.0, self.config.attn_scale
-        if geometry.bias is None and geometry.mask is not None and q.shape[-2] == k.shape[-2]:
+        dropout, scale = self.config.dropout if self.training else 0.0, self.config.scale(self.layer)
+        whole = geometry.bias is None and geometry.mask is not None and not geometry.windowed
+        if whole and q.shape[-2] == k.shape[-2]:
             return F.scaled_dot_product_attention(q, k, v, None, dropout, is_causal=True, scale=scale)
         allowed = None if geometry.mask is None else ~geometry.mask
         if geometry.bias is not None:
@@ -183,11 +201,11 @@ class FeedForward(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
         self.config = config
-        self.w_in = nn.Linear(config.n_embd, config.d_mlp, bias=config.mlp_bias)
+        self.w_in = Linear(config.n_embd, config.d_mlp, bias=config.mlp_bias)
         if config.gated_mlp:
-            self.w_gate = nn.Linear(config.n_embd, config.d_mlp, bias=config.mlp_bias)
+            self.w_gate = Linear(config.n_embd, config.d_mlp, bias=config.mlp_bias)
             self.hook_pre_linear = HookPoint()  # as in TransformerLens: hook_pre is the gate, this the other branch
-        self.w_out = nn.Linear(config.d_mlp, config.n_embd, bias=config.mlp_bias)
+        self.w_out = Linear(config.d_mlp, config.n_embd, bias=config.mlp_bias)
         self.hook_pre, self.hook_post = HookPoint(), HookPoint()
 
     def forward(self, x: Tensor) -> Tensor:
@@ -202,11 +220,11 @@ class FeedForward(nn.Module):
 class Block(nn.Module):
     """x + attention(norm(x)), then x + FFN(norm(x)): pre-norm, with both reading x where the residual is parallel."""
 
-    def __init__(self, config: GPTConfig):
+    def __init__(self, config: GPTConfig, layer: int):
         super().__init__()
         self.config = config
         norm = NORMS[config.norm]
-        self.ln1, self.attn = norm(config.n_embd, config), Attention(config)
+        self.ln1, self.attn = norm(config.n_embd, config), Attention(config, layer)
         self.ln2, self.mlp = norm(config.n_embd, config), FeedForward(config)
         self.hook_resid_pre, self.hook_attn_out = HookPoint(), HookPoint()
         self.hook_mlp_out, self.hook_resid_post = HookPoint(), HookPoint()
@@ -258,9 +276,9 @@ class GPT(nn.Module):
         self.untrained: frozenset[str] = frozenset()
         self.embed = _table(config.vocab_size, config.n_embd)  # W_E
         self.pos_embed = _pos_embed(config)  # W_pos, where vectors are added
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layer))
+        self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.n_layer))
         self.ln_final = NORMS[config.norm](config.n_embd, config)
-        self.unembed = nn.Linear(config.n_embd, config.vocab_size, bias=config.unembed_bias)  # W_U
+        self.unembed = Linear(config.n_embd, config.vocab_size, bias=config.unembed_bias)  # W_U
         self.hook_embed = HookPoint()
         if self.pos_embed is not None:
             self.hook_pos_embed = HookPoint()
@@ -289,10 +307,11 @@ class GPT(nn.Module):
         check_ids(self.config, ids, past)
         keys = torch.arange(past + ids.shape[1], device=ids.device)
         geometry = Geometry.of(self.config, keys[past:], keys)
+        by_window = {window: geometry.within(window, keys[past:], keys) for window in set(self.config.windows)}
         x = self._embed(ids, keys[past:])
         layer_caches = [None] * len(self.blocks) if cache is None else cache.layers
-        for block, layer_cache in zip(self.blocks, layer_caches, strict=True):
-            x = block(x, geometry, layer_cache)  # (B, T, C)
+        for layer, (block, layer_cache) in enumerate(zip(self.blocks, layer_caches, strict=True)):
+            x = block(x, by_window[self.config.window(layer)], layer_cache)  # (B, T, C)
         return self.unembed(self.ln_final(x))
 
     def _embed(self, ids: Tensor, at: Tensor) -> Tensor:
@@ -346,7 +365,10 @@ def _check_length(config: GPTConfig, length: int) -> None:
     warnings.warn(message, LongerThanTrained, stacklevel=4)
 
 
-VARIABLE = ("causal", "pos_encoding", "pos_scale", "rope_base", "attn_scale", "activation", "norm_eps", "dropout")
+VARIABLE = (
+    "causal", "windows", "pos_encoding", "pos_scale", "rope_base", "rope_scaling", "rope_factor", "attn_scale",
+    "scale_by_layer", "activation", "norm_eps", "dropout",
+)  # fmt: skip
 
 
 def variant(model: GPT, **changes: Any) -> GPT:

@@ -1,12 +1,17 @@
-"""Positional encodings as plain functions of positions. Knows no model.
+"""Positional encodings and masks as plain functions of positions. Knows no model.
 
 Shapes: T positions, C n_embd, H heads, D d_head, S key positions.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
+
+from .config import GPTConfig
 
 ADDED = ("learned", "sinusoidal")  # the encodings that are vectors added to the token embeddings
 
@@ -26,9 +31,28 @@ def sinusoidal(positions: Tensor, dim: int) -> Tensor:
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :dim]
 
 
-def rotary_angles(positions: Tensor, dim: int, base: float = 10000.0) -> Tensor:
-    """The angle by which each pair of dimensions turns at each position: (T,) -> (T, dim / 2)."""
-    return positions[:, None].float() * frequencies(dim, base, positions.device)
+def rotary_angles(positions: Tensor, config: GPTConfig) -> Tensor:
+    """The angle by which each pair of dimensions turns at each position: (T,) -> (T, d_rotary / 2)."""
+    turning = frequencies(config.d_rotary, config.rope_base, positions.device)
+    return positions[:, None].float() * SCALINGS[config.rope_scaling](turning, config)
+
+
+def _llama3(turning: Tensor, config: GPTConfig) -> Tensor:
+    """Pairs that turn seldom slow by rope_factor, fast ones keep their pace, those between go from one to the other.
+
+    Grattafiori et al. 2024 (Llama 3), as in the reference code: https://github.com/meta-llama/llama-models
+    """
+    turns = config.rope_trained * turning / (2 * math.pi)  # over the inputs of the first training
+    kept = ((turns - config.rope_low) / (config.rope_high - config.rope_low)).clamp(0, 1)
+    return turning * (kept + (1 - kept) / config.rope_factor)
+
+
+# What becomes of rotary's frequencies. "linear" is position interpolation, Chen et al. 2023: https://arxiv.org/abs/2306.15595
+SCALINGS: dict[str, Callable[[Tensor, GPTConfig], Tensor]] = {
+    "none": lambda turning, config: turning,
+    "linear": lambda turning, config: turning / config.rope_factor,
+    "llama3": _llama3,
+}
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -63,3 +87,11 @@ def alibi_bias(queries: Tensor, keys: Tensor, n_head: int) -> Tensor:
 def causal_mask(queries: Tensor, keys: Tensor) -> Tensor:
     """True where a key lies in its query's future: (T,), (S,) -> (T, S)."""
     return keys[None, :] > queries[:, None]
+
+
+def beyond_window(queries: Tensor, keys: Tensor, window: int) -> Tensor:
+    """True where a key is not among the `window` tokens that end, or without a causal mask begin, with its query.
+
+    (T,), (S,) -> (T, S). Beltagy et al. 2020 (sliding window): https://arxiv.org/abs/2004.05150
+    """
+    return (queries[:, None] - keys[None, :]).abs() >= window

@@ -31,6 +31,8 @@ class NextTokenTable:
     in_top_p: Tensor
     in_min_p: Tensor
     probs: Tensor  # after temperature and filters; sums to 1
+    after_top_k: Tensor  # the probabilities that this filter left, as the one below: each sums to 1
+    after_top_p: Tensor
 
     def pick(self, draw: float) -> int:
         """The row in whose share of the unit interval, laid out in this order, the draw falls."""
@@ -62,13 +64,13 @@ def next_token_table(
     nucleus = math.inf if top_p in (None, 1) else top_p  # off, where rounded sums reach 1 before the last token
     row = torch.arange(len(ids), device=ids.device)
     in_top_k = row < (top_k or len(ids))
-    probs = _renormalised(scaled, in_top_k)
-    in_top_p = in_top_k & ((probs.cumsum(0) - probs < nucleus) | (row == 0))
-    probs = _renormalised(scaled, in_top_p)
-    in_min_p = in_top_p & (probs >= (min_p or 0) * probs[0])
+    after_top_k = _renormalised(scaled, in_top_k)
+    in_top_p = in_top_k & ((after_top_k.cumsum(0) - after_top_k < nucleus) | (row == 0))
+    after_top_p = _renormalised(scaled, in_top_p)
+    in_min_p = in_top_p & (after_top_p >= (min_p or 0) * after_top_p[0])
     probs = _renormalised(scaled, in_min_p)
     shown = scaled if temperature == 0 else _divided(ordered, temperature)
-    return NextTokenTable(ids, ordered, shown, in_top_k, in_top_p, in_min_p, probs)
+    return NextTokenTable(ids, ordered, shown, in_top_k, in_top_p, in_min_p, probs, after_top_k, after_top_p)
 
 
 def _divided(logits: Tensor, temperature: float) -> Tensor:

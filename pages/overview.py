@@ -11,6 +11,7 @@ from gptviz.ui.components.tiles import Row, Tile, tiles
 from gptviz.ui.frame import Selection, frame
 
 THUMBNAIL = 64  # cells a side
+PAGE_OF = {"embed": "embeddings", "pos": "embeddings", "sum": "embeddings", "ffn": "feed_forward"}
 ROLES = ("attention", "feed_forward", "token", "position", "residual", "logits")
 
 
@@ -42,7 +43,7 @@ def block_row(chosen: Selection, layer: int) -> Row:
     run, name = chosen.run, f"blocks.{layer}."
     heads = [head_tile(chosen, layer, head) for head in range(run.config.n_head)]
     post = run[name + "mlp.hook_post"].numpy()
-    positive = f"{(post > 0).mean():.0%} of the activations are positive"
+    positive = f"{(post > 0).mean():.0%} of the activations are positive; click to open"
     ffn = stream_tile(f"ffn {layer}", f"FFN {layer}", post, "feed_forward", positive, "FFN")
     norms = run[name + "hook_resid_post"].norm(dim=-1, keepdim=True).numpy()
     mean = f"mean norm {style.number(float(norms.mean()))}"
@@ -67,16 +68,23 @@ def stage(chosen: Selection, width: int, *names: str) -> str:
     return f"({len(chosen.ids)}, {width}) · {parameters:,} parameters"
 
 
-def open_head(id: str) -> None:
-    """A head's tile opens it on its page; the others have nothing behind them."""
+def open_tile(id: str) -> None:
+    """A tile opens its page, a head's or an FFN's with its layer chosen; some have nothing behind them."""
+    part, _, layer = id.partition(" ")
     if "." in id:
         st.session_state.layer, st.session_state.head = map(int, id.split("."))
         st.session_state.open_page = "pages/attention.py"
+    elif part in PAGE_OF:
+        st.session_state.open_page = f"pages/{PAGE_OF[part]}.py"
+        if layer:
+            st.session_state.layer = int(layer)
 
 
 def pipeline(chosen: Selection) -> None:
     st.subheader("From tokens to logits", anchor=False)
-    st.caption("Every picture is this prompt's own forward pass, a row a token. Click a head to open it.")
+    st.caption(
+        "Every picture is this prompt's own forward pass, a row a token. A click opens heads, FFNs and embeddings."
+    )
     blocks = [block_row(chosen, layer) for layer in range(chosen.config.n_layer)]
     tiles(
         [embedding_row(chosen), *blocks, output_row(chosen)],
@@ -85,7 +93,7 @@ def pipeline(chosen: Selection) -> None:
         key="pipeline",
         tile_size=84,
         arrows_pick=False,
-        on_pick=open_head,
+        on_pick=open_tile,
         alt="The forward pass, stage by stage.",
     )
 
@@ -99,8 +107,11 @@ def norms(chosen: Selection) -> None:
     plot(figure, key="norms", alt="Norm of the residual stream by depth and token.")
 
 
-if page := st.session_state.pop("open_page", None):
-    st.switch_page(page)
-chosen = frame("Overview", "One prompt on its way through a GPT. Every number comes from this model's forward pass.")
-pipeline(chosen)
-norms(chosen)
+def draw(chosen: Selection) -> None:
+    if page := st.session_state.pop("open_page", None):
+        st.switch_page(page)
+    pipeline(chosen)
+    norms(chosen)
+
+
+frame("Overview", "One prompt on its way through a GPT. Every number comes from this model's forward pass.", draw)

@@ -3,28 +3,22 @@
 import streamlit as st
 
 from gptviz.ui.route import by_way_of_app
-from gptviz.ui.sizing import controls, trends, views
-
-VIEWS = {
-    "Parameters": views.parameters,
-    "Memory": views.memory,
-    "Operations": views.compute,
-    "Growth": trends.growth,
-    "Compare": trends.compare,
-}
+from gptviz.ui.sizing import text
 
 by_way_of_app()
-st.title("Sizing")
-st.markdown("How big is it, does it fit, what does it cost? Worked out from the configuration; no weights are needed.")
-chosen = controls.choose()
-views.headline(chosen)
-view = st.segmented_control(
-    "View",
-    list(VIEWS),
-    default="Parameters",
-    required=True,
-    key="view",
-    label_visibility="collapsed",
-    bind="query-params",
-)
-VIEWS[view](chosen)
+st.html(text.WIDE)
+st.title("Sizing", anchor=False)
+st.caption("How big is it, does it fit, what does it cost? Worked out from the configuration; no weights are needed.")
+
+from gptviz.ui.sizing import controls, parts, redraw  # noqa: E402 - the title is on the screen before they are read
+
+redraw.begin()
+with st.sidebar:
+    controls.draw_editor()
+controls.draw_workload()
+parts.headline()
+controls.draw_view()
+parts.options()
+parts.view()
+parts.formula()
+redraw.end()

@@ -1,6 +1,9 @@
 """Models that many tests share, read-only: random weights, large enough that no attention pattern is near uniform."""
 
+import os
+import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +11,9 @@ import torch
 
 from gptviz import GPT, GPTConfig
 
+os.environ["GPTVIZ_HOME"] = str(
+    Path(tempfile.gettempdir()) / "gptviz-no-models-added"
+)  # not those of who runs the tests
 torch.set_num_threads(1)  # with more, sums may be split anew from run to run, and bits differ
 
 SMALL: dict[str, Any] = dict(vocab_size=50, block_size=32, n_layer=2, n_head=4, n_embd=32, init_std=0.2)

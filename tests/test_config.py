@@ -89,6 +89,7 @@ def test_a_configuration_survives_json():
 
 
 def test_a_field_that_is_unknown_is_named():
+    assert GPTConfig.from_dict({"windows": [0, 4]}) == GPTConfig(windows=(0, 4))
     with pytest.raises(GptvizError, match="'sliding_window'"):
         GPTConfig.from_dict({"n_layer": 2, "sliding_window": 128})
 
@@ -120,6 +121,16 @@ WRONG = [
     dict(d_rotary=65),
     dict(bos_token_id=50257),
     dict(bos_token_id=-1),
+    dict(windows=()),
+    dict(windows=[-1]),
+    dict(windows=["4"]),
+    dict(windows=4),
+    dict(windows=[2**40]),
+    dict(rope_scaling="yarn"),
+    dict(rope_factor=0.0),
+    dict(rope_low=4.0, rope_scaling="llama3"),
+    dict(rope_trained=0),
+    dict(scale_by_layer=1),
 ]
 
 
@@ -135,3 +146,11 @@ def test_an_odd_head_is_refused_for_rotary_positions_only():
     with pytest.raises(GptvizError, match="even"):
         GPTConfig(n_embd=9, n_head=3, pos_encoding="rotary")
     assert GPTConfig(n_embd=9, n_head=3).d_head == 3
+
+
+def test_layers_take_turns_with_the_windows_and_may_scale_by_their_number():
+    config = GPTConfig(n_layer=5, windows=(0, 256, 8), d_head=64, scale_by_layer=True)
+    assert [config.window(layer) for layer in range(5)] == [0, 256, 8, 0, 256]
+    assert [config.scale(layer) for layer in range(3)] == [0.125, 0.0625, 0.125 / 3]
+    assert GPTConfig().scale(7) == GPTConfig().attn_scale
+    assert len({config, GPTConfig.from_dict(json.loads(json.dumps(config.to_dict())))}) == 1

@@ -13,16 +13,24 @@ CHAIN = ("config", "positions", "model", "edits", "capture")
 EVERYWHERE = {"errors", "config"}
 
 # Beside the chain: what these may import, apart from `errors` and `config`.
-ASIDE: dict[str, set[str]] = {"errors": set(), "presets": set(), "tokenizer": set(), "sizing": set()}
+ASIDE: dict[str, set[str]] = {
+    "errors": set(),
+    "presets": set(),
+    "tokenizer": set(),
+    "merges": {"tokenizer"},
+    "sizing": set(),
+    "library": set(),
+}
 
 # Above the chain: what these may import of each other and from aside. All but figures may import the whole chain.
 MIDDLE: dict[str, set[str]] = {
     "figures": set(),
     "analysis": set(),
     "sampling": set(),
+    "generation": {"sampling"},
     "convert": {"tokenizer"},
-    "checkpoints": {"convert", "tokenizer", "sizing"},
-    "training": {"checkpoints", "tokenizer", "sampling", "sizing", "analysis"},
+    "checkpoints": {"convert", "tokenizer", "sizing", "library"},
+    "training": {"checkpoints", "library", "tokenizer", "sampling", "sizing", "analysis"},
 }
 BELOW_THE_UI = {*CHAIN, *ASIDE, *MIDDLE}
 
@@ -41,7 +49,7 @@ ALLOWED["errors"] = ALLOWED["presets"] = set()
 ALLOWED["config"] = {"errors", "presets"}
 
 STREAMLIT_IN = {"app", "pages", "ui"}
-TORCH_NEVER_IN = {"errors", "presets", "config", "sizing", "figures", "pages", "app"}
+TORCH_NEVER_IN = {"errors", "presets", "config", "sizing", "library", "figures", "pages", "app"}
 TORCH_ONLY_LAZILY_IN = {"gptviz", "tokenizer", "ui"}  # importing these must not cost torch's second
 
 

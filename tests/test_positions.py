@@ -8,11 +8,11 @@ from transformers import LlamaConfig
 from transformers.models.bloom.modeling_bloom import build_alibi_tensor
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 
-from gptviz import positions
+from gptviz import GPTConfig, positions
 
 
 def rotated(x: torch.Tensor, at: torch.Tensor, dim: int, base: float = 10000.0) -> torch.Tensor:
-    angles = positions.rotary_angles(at, dim, base)
+    angles = positions.rotary_angles(at, GPTConfig(n_embd=dim, n_head=1, rope_base=base))
     return positions.rotate(x, angles.cos(), angles.sin())
 
 
@@ -137,3 +137,49 @@ def test_the_causal_mask_hides_what_lies_ahead():
     ahead = [[False, True, True], [False, False, True], [False, False, False]]
     assert positions.causal_mask(at, at).tolist() == ahead
     assert positions.causal_mask(at[1:], at).tolist() == ahead[1:]
+
+
+def turning(**changes) -> torch.Tensor:
+    """The angle of every pair at position 1."""
+    config = GPTConfig(n_embd=64, n_head=1, pos_encoding="rotary", rope_base=500000.0, **changes)
+    return positions.rotary_angles(torch.tensor([1]), config)[0]
+
+
+def test_the_llama3_scaling_is_that_of_transformers():
+    rope = dict(
+        rope_type="llama3",
+        rope_theta=500000.0,
+        factor=8.0,
+        low_freq_factor=1.0,
+        high_freq_factor=4.0,
+        original_max_position_embeddings=64,
+    )
+    theirs = LlamaRotaryEmbedding(LlamaConfig(hidden_size=64, num_attention_heads=1, rope_parameters=rope)).inv_freq
+    ours = turning(rope_scaling="llama3", rope_factor=8.0, rope_trained=64)
+    torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=0)
+
+
+def test_the_llama3_scaling_by_hand():
+    # over 8,192 tokens the first pair turns 8192 / 2 pi = 1303 times, more than 4: it keeps its pace; the last,
+    # at 500000^(-62/64) = 3.01e-6, turns 0.004 times, fewer than 1: it slows by 8
+    plain, scaled = turning(), turning(rope_scaling="llama3", rope_factor=8.0)
+    assert float(scaled[0]) == float(plain[0]) == 1.0
+    assert float(scaled[-1]) == pytest.approx(3.01e-6 / 8, rel=0.01)
+    assert bool((scaled <= plain).all())
+    assert bool((scaled >= plain / 8 * 0.9999).all())
+
+
+def test_the_linear_scaling_stretches_the_positions():
+    torch.testing.assert_close(turning(rope_scaling="linear", rope_factor=4.0), turning() / 4)
+
+
+def test_a_window_hides_what_lies_farther_back():
+    at = torch.arange(4)
+    beyond = [
+        [False, False, True, True],
+        [False, False, False, True],
+        [True, False, False, False],
+        [True, True, False, False],
+    ]
+    assert positions.beyond_window(at, at, 2).tolist() == beyond
+    assert positions.beyond_window(at[3:], at, 2).tolist() == beyond[3:]

@@ -59,6 +59,14 @@ def test_each_filter_sees_what_the_one_before_left():
     assert table.in_top_p.tolist() == [True, False, False, False]
 
 
+def test_what_each_filter_left_by_hand():
+    # of 0.4, 0.3, 0.2 and 0.1 top-k keeps three (of 0.9); top-p the two that hold 0.7 of that, of 0.7; min-p both
+    table = next_token_table(logits_of(0.2, 0.4, 0.1, 0.3), top_k=3, top_p=0.7, min_p=0.5)
+    close(table.after_top_k, torch.tensor([4 / 9, 3 / 9, 2 / 9, 0]))
+    close(table.after_top_p, torch.tensor([4 / 7, 3 / 7, 0, 0]))
+    close(table.probs, table.after_top_p)
+
+
 SETTINGS = [
     dict(),
     dict(temperature=0.7),

@@ -6,9 +6,11 @@ import sys
 
 import pytest
 import torch
+import transformers
 from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
+import gptviz
 from gptviz import sizing
 from gptviz.config import PRESETS, GPTConfig, preset
 from gptviz.errors import GptvizError
@@ -112,10 +114,103 @@ def test_gpt3_rounds_to_what_its_paper_says():
     assert sizing.n_params(preset("gpt3-175b")) == pytest.approx(175e9, rel=0.003)
 
 
-def test_pythias_non_embedding_parameters_are_those_of_its_paper():
-    config = preset("pythia-160m")
+@pytest.mark.parametrize("name", sizing.PUBLISHED)
+def test_what_was_published_is_what_is_counted_to_the_last_digit_that_it_gives(name):
+    said, counted = sizing.PUBLISHED[name], sizing.n_params(preset(name))
+    if said.exact is not None:
+        assert said.exact == counted
+        return
+    number, scale = float(said.text[:-1]), {"M": 1e6, "B": 1e9}[said.text[-1]]
+    digits = len(said.text.partition(".")[2][:-1])
+    off = 0.4 if name == "gpt3-175b" else 0.5 * 10**-digits  # the paper's 175.0 is 0.4 above its own table of sizes
+    assert counted / scale == pytest.approx(number, abs=off)
+
+
+def test_the_sentence_about_what_was_published_says_rounded_or_the_same():
+    assert sizing.published_sentence("gpt3-175b", preset("gpt3-175b")) == (
+        "Published: 175.0B, rounded (Brown et al. 2020, table 2.1). Its configuration comes to 174,604,259,328."
+    )
+    assert "8,030,261,248, the same (" in sizing.published_sentence("llama3-8b", preset("llama3-8b"))
+    assert sizing.published_sentence("llama3-8b", preset("llama3-8b", n_layer=31)) == ""
+    assert sizing.published_sentence("gpt_from_scratch", preset("gpt_from_scratch")) == ""
+
+
+@pytest.mark.parametrize(
+    ("size", "published"),
+    {
+        "70m": 18_915_328,
+        "160m": 85_056_000,
+        "410m": 302_311_424,
+        "1b": 805_736_448,
+        "1.4b": 1_208_602_624,
+        "2.8b": 2_517_652_480,
+        "6.9b": 6_444_163_072,
+        "12b": 11_327_027_200,
+    }.items(),
+)
+def test_pythias_non_embedding_parameters_are_those_of_its_model_cards(size, published):
+    config = preset(f"pythia-{size}")
     counts = sizing.component_counts(config)
-    assert sizing.n_params(config) - counts["Token embedding"] - counts["Unembedding"] == 85_056_000
+    assert sizing.n_params(config) - counts["Token embedding"] - counts["Unembedding"] == published
+
+
+# Hugging Face's own models of the same sizes
+
+
+def hugging_face_llama(**more):
+    return transformers.LlamaConfig(
+        vocab_size=97,
+        hidden_size=32,
+        intermediate_size=88,
+        num_hidden_layers=3,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        tie_word_embeddings=False,
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        (transformers.GPT2Config(vocab_size=97, n_positions=32, n_embd=32, n_layer=3, n_head=4), {}),
+        (
+            transformers.GPTNeoXConfig(
+                vocab_size=97, hidden_size=32, intermediate_size=128, num_hidden_layers=3, num_attention_heads=4
+            ),
+            dict(pos_encoding="rotary", d_rotary=2, parallel_residual=True, tie_weights=False),
+        ),
+        (
+            hugging_face_llama(),
+            dict(**LLAMA, d_mlp=88, n_kv_head=2, **dict.fromkeys(("out_bias", "mlp_bias", "norm_bias"), False)),
+        ),
+        (
+            transformers.Qwen3Config(
+                vocab_size=97,
+                hidden_size=32,
+                intermediate_size=88,
+                num_hidden_layers=3,
+                num_attention_heads=4,
+                num_key_value_heads=2,
+                head_dim=16,
+                tie_word_embeddings=True,
+            ),
+            dict(**{**LLAMA, "tie_weights": True}, d_mlp=88, n_kv_head=2, d_head=16, qk_norm=True)
+            | dict.fromkeys(("out_bias", "mlp_bias", "norm_bias"), False),
+        ),
+    ],
+    ids=["gpt2", "gpt_neox", "llama", "qwen3"],
+)
+def test_a_familys_count_is_that_of_hugging_faces_model(theirs, ours):
+    with torch.device("meta"):
+        model = transformers.AutoModelForCausalLM.from_config(theirs)
+    assert sizing.n_params(small(ours)) == sum(p.numel() for p in model.parameters())
+
+
+@pytest.mark.parametrize("name", gptviz.bundled())
+def test_a_bundled_models_count_is_that_of_its_weights(name):
+    model = gptviz.load(name).model
+    assert sizing.n_params(model.config) == sum(p.numel() for p in model.parameters())
 
 
 def test_the_courses_ledger_and_pytorchs_count_differ_by_the_biases():
@@ -401,6 +496,25 @@ def test_more_context_than_learned_positions_is_refused():
     with pytest.raises(GptvizError, match="context = 2,000 is more than the 1,024 learned positions"):
         sizing.memory(preset("gpt2"), Workload(context=2000))
     assert sizing.memory(preset("pythia-70m"), Workload(context=20_000)).kv_cache > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "tflops", "bandwidth", "memory"),
+    [  # dense 16-bit TFLOP/s, GB/s and GB, from the makers' specifications
+        ("NVIDIA T4", 65, 320, 16),
+        ("NVIDIA L4", 242 / 2, 300, 24),
+        ("NVIDIA RTX 4090", 165.2, 1008, 24),
+        ("NVIDIA A100 80 GB", 312, 2039, 80),
+        ("NVIDIA H100 SXM", 1979 / 2, 3350, 80),
+        ("NVIDIA H200 SXM", 1979 / 2, 4800, 141),
+    ],
+)
+def test_accelerators_are_as_their_makers_state_them_without_sparsity(name, tflops, bandwidth, memory):
+    known = sizing.ACCELERATORS[name]
+    assert known.flops == pytest.approx(1e12 * tflops, rel=1e-3)
+    assert (known.bandwidth, known.memory) == pytest.approx((1e9 * bandwidth, 1e9 * memory))
+    assert known.arithmetic.startswith("dense")
+    assert known.source.startswith("https://")
 
 
 @pytest.mark.parametrize("flops", [0, -1, float("nan"), float("inf")])

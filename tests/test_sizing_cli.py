@@ -32,6 +32,19 @@ def test_the_table_has_the_courses_ledger_and_explains_the_difference(run):
         assert words in out
 
 
+def test_what_was_published_is_said_of_a_preset_as_it_is(run):
+    assert "Published: 175.0B, rounded" in run("gpt3-175b")[1]
+    assert "8,030,261,248, the same" in json.loads(run("llama3-8b", "--json")[1])["published"]
+    assert json.loads(run("llama3-8b", "--json", "--set", "n_layer=8")[1])["published"] is None
+
+
+def test_an_accelerators_numbers_come_with_their_source(run):
+    report = json.loads(run("gpt2", "--json", "--accelerator", "NVIDIA L4")[1])
+    assert report["accelerator"]["flops"] == 121e12
+    assert "nvidia.com" in report["accelerator"]["source"]
+    assert json.loads(run("gpt2", "--json", "--bandwidth", "1e12")[1])["accelerator"]["source"] == ""
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_is_printed(run, name):
     code, out, _ = run(name)

@@ -6,7 +6,7 @@ Shapes: L layers, H heads, T positions. Rows are queries, columns keys.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ import torch
 from .. import positions
 from ..capture import Trace
 from ..config import GPTConfig
+from ..model import GPT, Block
 
 HEAD_SCORES = {
     "previous_token": "attention to the token just before, mean over the positions from 1 on",
@@ -100,7 +101,7 @@ def attention_stages(run: Trace, layer: int, head: int) -> Stages:
     q = run[f"{block}{prefix}q"][:, head].numpy()
     k = run[f"{block}{prefix}k"][:, head * config.n_kv_head // config.n_head].numpy()
     raw = q @ k.T
-    scaled, bias = raw * config.attn_scale, None
+    scaled, bias = raw * config.scale(layer), None
     if config.pos_encoding == "alibi":
         at = torch.arange(len(run.ids))
         bias = positions.alibi_bias(at, at, config.n_head)[head].numpy()
@@ -125,6 +126,32 @@ def attention_cell(stages: Stages, scale: float, query: int, key: int) -> Cell:
     bias = 0.0 if stages.bias is None else float(stages.bias[query, key])
     score, row_sum = float(stages.masked[query, key]), float(np.exp(stages.masked[query].astype(np.float64)).sum())
     return Cell(float(stages.raw[query, key]), scale, bias, score, row_sum, float(stages.pattern[query, key]))
+
+
+class HeadOutput(NamedTuple):
+    """What one head takes from the tokens it looks at, and what of it reaches the stream."""
+
+    mix: np.ndarray  # z, (T, D): the values, weighted by the pattern
+    written: np.ndarray  # o, (T, C): z times the head's part of W_O
+    mix_error: float  # largest difference of z from the captured one
+    sum_error: float  # largest difference of all heads' outputs and W_O's bias from what attention writes
+
+
+def head_output(model: GPT, run: Trace, layer: int, head: int) -> HeadOutput:
+    """z = A V of one head, and what W_O makes of it. Vaswani et al. 2017, 3.2.2: https://arxiv.org/abs/1706.03762"""
+    block, config = f"blocks.{layer}.attn.", run.config
+    value = run[block + "hook_v"][:, head * config.n_kv_head // config.n_head]  # (T, D)
+    mix = run[block + "hook_pattern"][head] @ value
+    out = cast(Block, model.blocks[layer]).attn.out
+    weight = out.weight.detach().float().cpu().view(config.n_embd, config.n_head, config.d_head)  # (C, H, D)
+    written = torch.einsum("thd,chd->htc", run[block + "hook_z"], weight)
+    total = written.sum(0) + (0 if out.bias is None else out.bias.detach().float().cpu())
+    return HeadOutput(
+        mix.numpy(),
+        written[head].numpy(),
+        float((mix - run[block + "hook_z"][:, head]).abs().max()),
+        float((total - run[f"blocks.{layer}.hook_attn_out"]).abs().max()),
+    )
 
 
 def without_first(pattern: np.ndarray) -> np.ndarray:

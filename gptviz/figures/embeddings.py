@@ -3,6 +3,7 @@
 Knows nothing of how the numbers came about. A row a token, row 0 on top.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,9 +11,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from gptviz.figures import matrix, style
+from gptviz.figures.bars import token_bars
 from gptviz.figures.style import Theme
 
-PANEL, GAP = 312, 40  # pixels: the width of a panel, and the room between two
+PANEL, GAP = 200, 32  # pixels: the width of a panel, and the room between two
 
 
 def vector_panels(
@@ -25,17 +27,19 @@ def vector_panels(
 ) -> go.Figure:
     """Vectors side by side on one scale, `signs` between them. panels: title -> (T, D), dimensions from `first` on."""
     values = [np.asarray(panel, dtype=np.float32) for panel in panels.values()]
-    width = len(values) * PANEL + (len(values) - 1) * GAP
+    spans, width = _spans(len(values))
     traces = [_panel(at, panel, first) for at, panel in enumerate(values)]
-    axes = {name: axis for at in range(len(values)) for name, axis in _axes(at, width, labels, values[at], first)}
-    titles = [_title(text, at, width) for at, text in enumerate(panels)]
-    between = [_sign(sign, at, width, theme) for at, sign in zip(range(len(values) - 1), signs, strict=False)]
-    rows = matrix.Axis(labels=labels, title="token")
-    left = rows.width() + 56
+    axes = {name: axis for at in range(len(values)) for name, axis in _axes(at, spans[at], labels, values[at], first)}
+    titles = [_title(text, spans[at][0]) for at, text in enumerate(panels)]
+    between = [
+        _sign(sign, (left[1] + right[0]) / 2, theme)
+        for sign, (left, right) in zip(signs, itertools.pairwise(spans), strict=False)
+    ]
+    left = matrix.Axis(labels=labels, title="token").width() + 40
     layout = {
-        "width": width + left + 104,
+        "width": width + left + 88,
         "height": int(np.clip(20 * len(labels), 96, 560)) + 88,
-        "margin": {"l": left, "r": 104, "t": 40, "b": 48},
+        "margin": {"l": left, "r": 88, "t": 40, "b": 48},
         "annotations": titles + between,
         "coloraxis": _colours(values, theme),
         **axes,
@@ -59,17 +63,16 @@ def _panel(at: int, values: np.ndarray, first: int) -> dict[str, Any]:
 
 
 def _axes(
-    at: int, width: int, labels: Sequence[str], values: np.ndarray, first: int
+    at: int, span: tuple[float, float], labels: Sequence[str], values: np.ndarray, first: int
 ) -> list[tuple[str, dict[str, Any]]]:
     suffix = str(at + 1) if at else ""
-    start, end = _span(at, width)
     positions = [str(row) for row in range(len(labels))]
     x = {
-        "domain": [start, end],
+        "domain": list(span),
         "anchor": f"y{suffix}",
         "title": {"text": "dimension"},
         "range": [first - 0.5, first + values.shape[1] - 0.5],
-        "nticks": 8,
+        "nticks": 5,
         "showline": True,
         "mirror": True,
     }
@@ -90,20 +93,21 @@ def _axes(
     return [(f"xaxis{suffix}", x), (f"yaxis{suffix}", y)]
 
 
-def _span(at: int, width: int) -> tuple[float, float]:
-    start = at * (PANEL + GAP)
-    return start / width, min(1, (start + PANEL) / width)
+def _spans(count: int) -> tuple[list[tuple[float, float]], int]:
+    """Where each panel begins and ends, as shares of the width, and the width in pixels. One alone is wider."""
+    panel = PANEL if count > 1 else 2 * PANEL
+    width = count * (panel + GAP) - GAP
+    starts = [at * (panel + GAP) for at in range(count)]
+    return [(start / width, (start + panel) / width) for start in starts], width
 
 
-def _title(text: str, at: int, width: int) -> dict[str, Any]:
-    start, _ = _span(at, width)
+def _title(text: str, start: float) -> dict[str, Any]:
     where = {"x": start, "y": 1, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
     return {"text": style.literal(text), "showarrow": False, "yshift": 4, "font": {"size": 13}, **where}
 
 
-def _sign(sign: str, at: int, width: int, theme: Theme) -> dict[str, Any]:
-    middle = (_span(at, width)[1] + _span(at + 1, width)[0]) / 2
-    font = {"size": 22, "color": style.surface("muted", theme)}
+def _sign(sign: str, middle: float, theme: Theme) -> dict[str, Any]:
+    font = {"size": 18, "color": style.surface("muted", theme)}
     return {"text": sign, "showarrow": False, "font": font, "x": middle, "y": 0.5, "xref": "paper", "yref": "paper"}
 
 
@@ -135,37 +139,13 @@ def _colours(values: Sequence[np.ndarray], theme: Theme) -> dict[str, Any]:
 
 def neighbour_bars(labels: Sequence[str], cosine: np.ndarray, norms: np.ndarray, *, theme: Theme) -> go.Figure:
     """A bar a token, the nearest on top: cosine (K,) as its length, the norm (K,) of its vector beside it."""
-    shown = [style.literal(style.shortened(label)) for label in labels]
-    numbers = [style.number(float(value)) for value in cosine]
-    lengths = [style.number(float(value)) for value in norms]
-    bars = {
-        "type": "bar",
-        "orientation": "h",
-        "x": np.asarray(cosine, dtype=np.float32),
-        "y": np.arange(len(shown), dtype=np.uint8),
-        "text": [f"{value}   ‖{length}‖" for value, length in zip(numbers, lengths, strict=True)],
-        "textposition": "outside",
-        "textfont": {"family": style.MONOSPACE, "size": 12},
-        "cliponaxis": False,
-        "customdata": [list(row) for row in zip(shown, numbers, lengths, strict=True)],
-        "hovertemplate": "‘%{customdata[0]}’: cosine %{customdata[1]}, norm %{customdata[2]}<extra></extra>",
-        "marker": {"color": style.colour("token", theme)},
-    }
-    return style.figure([bars], _bar_layout(shown, "cosine   ‖norm of the vector‖"), theme)
-
-
-def _bar_layout(shown: Sequence[str], title: str) -> dict[str, Any]:
-    return {
-        "height": 24 * max(1, len(shown)) + 80,
-        "margin": {"l": 7 * max(map(len, shown), default=1) + 24, "r": 120, "t": 16, "b": 48},
-        "bargap": 0.25,
-        "showlegend": False,
-        "xaxis": {"title": {"text": title}, "rangemode": "tozero", "nticks": 5, "showline": True},
-        "yaxis": {
-            "autorange": "reversed",
-            "tickvals": list(range(len(shown))),
-            "ticktext": list(shown),
-            "ticklabelstandoff": 4,
-            "tickfont": {"family": style.MONOSPACE, "size": 12},
-        },
-    }
+    numbers = [(style.number(float(a)), style.number(float(b))) for a, b in zip(cosine, norms, strict=True)]
+    return token_bars(
+        labels,
+        cosine,
+        theme=theme,
+        texts=[f"{alike}   ‖{length}‖" for alike, length in numbers],
+        hovers=[f"cosine {alike}, norm {length}" for alike, length in numbers],
+        colours=style.colour("token", theme),
+        axis={"title": {"text": "cosine   ‖norm of the vector‖"}, "rangemode": "tozero"},
+    )

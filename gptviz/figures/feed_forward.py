@@ -1,4 +1,4 @@
-"""The feed-forward layer as pictures: neurons by token, the activation's curve, sparsity, one neuron, what it writes.
+"""The feed-forward layer as pictures: neurons by token, the activation's curve, how few they are.
 
 Knows nothing of how the numbers came about.
 """
@@ -30,10 +30,11 @@ def neuron_heatmap(
     x = matrix.Axis(labels=labels, title="token")
     scale = matrix.centred(drawn, style.diverging(theme), name)
     hover = "neuron %{y} at ‘%{x}’ (%{x:d}): %{z}"
-    figure = matrix.draw(drawn, x, y, scale, theme=theme, hover=hover, blank="none", square=False, cell=16)
+    spec = matrix.draw(drawn, x, y, scale, theme=theme, hover=hover, blank="none", square=False, cell=16).to_dict()
+    del spec["layout"]["width"]  # as wide as the page
     if selected is not None:
-        figure.update_layout(shapes=[_frame(*selected, theme)])
-    return figure
+        spec["layout"]["shapes"] = [_frame(*selected, theme)]
+    return style.figure(spec["data"], spec["layout"], theme)
 
 
 def _frame(row: int, column: int, theme: Theme) -> dict[str, Any]:
@@ -60,7 +61,7 @@ def activation_curve(
     across: str = "pre-activation",
     up: str = "post-activation",
 ) -> go.Figure:
-    """Every neuron on its activation's curve. pre and value (F,); curve (x, y); named: neurons whose number is printed."""
+    """Every neuron on its activation's curve. pre, value (F,); curve (x, y); named: those whose number is printed."""
     neurons = np.arange(len(pre), dtype=np.uint16)
     line = {"color": style.surface("muted", theme), "width": 1.5}
     traces: list[dict[str, Any]] = [
@@ -136,7 +137,6 @@ def sparsity_bars(shares: dict[str, np.ndarray], *, theme: Theme, selected: int)
         for (name, values), colour, shape in zip(shares.items(), colours, ("", "/", "x"), strict=False)
     ]
     ticks = {"tickmode": "linear", "dtick": max(1, layers // 12)} if layers < 200 else {}
-    band = {"type": "rect", "yref": "y domain", "y0": 0, "y1": 1, "x0": selected - 0.5, "x1": selected + 0.5}
     layout = {
         "height": 320,
         "barmode": "group",
@@ -144,97 +144,13 @@ def sparsity_bars(shares: dict[str, np.ndarray], *, theme: Theme, selected: int)
         "margin": {"l": 64, "r": 24, "t": 72, "b": 48},
         "xaxis": {"title": {"text": "layer"}, "showline": True, **ticks},
         "yaxis": {"title": {"text": "share (%)"}, "range": [0, 100], "showline": True},
-        "shapes": [{**band, "line": {"width": 0}, "fillcolor": style.surface("raised", theme), "layer": "below"}],
+        "shapes": [band(selected, theme)],
         "showlegend": True,
     }
     return style.figure(traces, layout, theme)
 
 
-def neuron_along_prompt(
-    lines: dict[str, np.ndarray], labels: Sequence[str], *, theme: Theme, selected: int
-) -> go.Figure:
-    """One neuron at every token. lines: name -> (T,); the first as bars, the others as marks; selected: a token."""
-    at = np.arange(len(labels), dtype=np.uint16)
-    names = list(lines)
-    bars = {
-        "type": "bar",
-        "name": names[0],
-        "x": at,
-        "y": np.asarray(lines[names[0]], dtype=np.float32),
-        "marker": {
-            "color": style.colour("feed_forward", theme),
-            "line": {"width": [2 if i == selected else 0 for i in at.tolist()], "color": style.surface("text", theme)},
-        },
-    }
-    marks = [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": name,
-            "x": at,
-            "y": np.asarray(lines[name], dtype=np.float32),
-            "marker": {"symbol": symbol, "size": 7, "color": style.surface("muted", theme), "line": {"width": 2}},
-        }
-        for name, symbol in zip(names[1:], ("line-ew-open", "x-thin-open", "circle-open"), strict=False)
-    ]
-    hover = "‘%{x}’ (%{x:d}): %{y:.3~g}"
-    traces = [{**trace, "hovertemplate": f"{hover}<extra>{trace['name']}</extra>"} for trace in (bars, *marks)]
-    return style.figure(traces, _along_layout(labels), theme)
-
-
-def _along_layout(labels: Sequence[str]) -> dict[str, Any]:
-    axis = matrix.Axis(labels=labels, title="token")
-    positions = [str(at) for at in range(len(labels))]
-    upright = axis.width() * len(labels) > 520
-    return {
-        "height": 280 + (axis.width() if upright else 0),
-        "bargap": 0.25,
-        "margin": {"l": 64, "r": 24, "t": 48, "b": 48},
-        "xaxis": {
-            "type": "category",
-            "categoryorder": "array",
-            "categoryarray": positions,
-            "labelalias": dict(zip(positions, axis.shown(), strict=True)),
-            "range": [-0.5, len(labels) - 0.5],
-            "tickangle": -90 if upright else 0,
-            "tickfont": {"family": style.MONOSPACE, "size": 11},
-            "showline": True,
-        },
-        "yaxis": {"title": {"text": "activation"}, "showline": True, "zeroline": True},
-        "showlegend": True,
-    }
-
-
-def written_bars(labels: Sequence[str], values: np.ndarray, *, theme: Theme) -> go.Figure:
-    """What a neuron does to tokens' logits, the most promoted on top, the most suppressed below. labels, values (K,)."""
-    shown = [style.literal(style.shortened(label)) for label in labels]
-    numbers = [style.number(float(value)) for value in values]
-    up, down = style.colour("feed_forward", theme), style.colour("attention", theme)
-    bars = {
-        "type": "bar",
-        "orientation": "h",
-        "x": np.asarray(values, dtype=np.float32),
-        "y": np.arange(len(shown), dtype=np.uint8),
-        "text": numbers,
-        "textposition": "outside",
-        "textfont": {"family": style.MONOSPACE, "size": 12},
-        "cliponaxis": False,
-        "customdata": [list(row) for row in zip(shown, numbers, strict=True)],
-        "hovertemplate": "‘%{customdata[0]}’: %{customdata[1]}<extra></extra>",
-        "marker": {"color": [up if value > 0 else down for value in values]},
-    }
-    layout = {
-        "height": 22 * len(shown) + 80,
-        "margin": {"l": 7 * max(map(len, shown), default=1) + 24, "r": 72, "t": 16, "b": 48},
-        "bargap": 0.25,
-        "showlegend": False,
-        "xaxis": {"title": {"text": "logit per unit of activation"}, "zeroline": True, "nticks": 5, "showline": True},
-        "yaxis": {
-            "autorange": "reversed",
-            "tickvals": list(range(len(shown))),
-            "ticktext": shown,
-            "ticklabelstandoff": 4,
-            "tickfont": {"family": style.MONOSPACE, "size": 12},
-        },
-    }
-    return style.figure([bars], layout, theme)
+def band(at: int, theme: Theme) -> dict[str, Any]:
+    """The ground behind one place of an x axis."""
+    edges = {"yref": "y domain", "y0": 0, "y1": 1, "x0": at - 0.5, "x1": at + 0.5}
+    return {"type": "rect", **edges, "line": {"width": 0}, "fillcolor": style.surface("hatch", theme), "layer": "below"}

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from gptviz.figures import style
-from gptviz.figures.sizing import pale, upright
+from gptviz.figures.sizing import UNMEASURED, pale, upright
 from gptviz.figures.style import Theme
 
 GROWTH_ROLES = {"constant": "residual", "linear": "feed_forward", "quadratic": "attention"}
@@ -21,32 +21,29 @@ def growth(
     parts: Mapping[str, tuple[str, Sequence[float]]],
     *,
     x: str,
-    y: str,
     unit: str,
     now: tuple[int, str],
     theme: Theme,
 ) -> go.Figure:
     """Areas on top of each other: parts maps "constant", "linear" or "quadratic" to a name and its values over `at`.
 
-    now: the model's own place on the x axis, with its words.
+    unit: of the values; what they are, a heading says. now: the model's own place on the x axis, with its words.
     """
-    areas = [
-        _area(at, np.asarray(values, dtype=np.float64), kind, name, theme) for kind, (name, values) in parts.items()
-    ]
+    areas = [_area(at, values, kind, name, theme) for kind, (name, values) in parts.items()]
     words = {"text": style.literal(now[1]), "showarrow": False, "xanchor": "left", "xshift": 6}
     marks = {
         "shapes": [upright(now[0], theme)],
         "annotations": [{"x": now[0], "y": 1, "yref": "paper", **words}],
     }
-    return style.figure([{**area, "meta": unit} for area in areas], _growth_layout(x, y, unit) | marks, theme)
+    return style.figure([{**area, "meta": unit} for area in areas], _growth_layout(x, unit) | marks, theme)
 
 
-def _area(at: Sequence[int], values: np.ndarray, kind: str, name: str, theme: Theme) -> dict:
+def _area(at: Sequence[int], values: Sequence[float], kind: str, name: str, theme: Theme) -> dict:
     role = GROWTH_ROLES[kind]
     return {
         "type": "scatter",
         "x": np.asarray(at, dtype=np.float64),
-        "y": values,
+        "y": np.asarray(values, dtype=np.float64),
         "name": style.literal(name),
         "stackgroup": "all",
         "mode": "lines",
@@ -57,13 +54,13 @@ def _area(at: Sequence[int], values: np.ndarray, kind: str, name: str, theme: Th
     }
 
 
-def _growth_layout(x: str, y: str, unit: str) -> dict:
-    axis = {"nticks": 6, "automargin": False}  # margins that suit every number: laying out once is twice as fast
+def _growth_layout(x: str, unit: str) -> dict:
+    axis = {"nticks": 6, **UNMEASURED}
     return {
         "height": 320,
         "hovermode": "x unified",
         "margin": {"l": 80, "r": 24, "t": 56, "b": 48},
         "xaxis": {**axis, "title": {"text": x}, "tickformat": ",d", "hoverformat": ",d", "showline": True},
-        "yaxis": {**axis, "title": {"text": y}, "ticksuffix": unit, "tickformat": "~s", "rangemode": "tozero"},
+        "yaxis": {**axis, "ticksuffix": unit, "tickformat": "~s", "rangemode": "tozero"},
         "legend": {"orientation": "h", "x": 0, "y": 1.04, "yanchor": "bottom"},
     }

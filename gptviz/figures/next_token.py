@@ -55,7 +55,8 @@ def _mark(at: int, sampled: int | None, argmax: int) -> str:
 def _legend(sampled: int | None, draw: float | None) -> str:
     """What the marks mean, under the axis."""
     drawn = "" if draw is None else f" by the draw {style.number(draw)}"
-    return f"probability   {MOST_LIKELY} most likely" + ("" if sampled is None else f"   {SAMPLED} sampled{drawn}")
+    marks = f"{MOST_LIKELY} most likely" + ("" if sampled is None else f"   {SAMPLED} sampled{drawn}")
+    return f"probability<br>{marks}"
 
 
 def _bars(sampled: list[bool], theme: Theme) -> dict:
@@ -70,8 +71,8 @@ def _bars(sampled: list[bool], theme: Theme) -> dict:
 
 def _layout(shown: list[str], legend: str, theme: Theme) -> dict:
     return {
-        "height": 24 * len(shown) + 80,
-        "margin": {"l": 7 * max(map(len, shown)) + 24, "r": 104, "t": 32, "b": 48},
+        "height": 24 * len(shown) + 96,
+        "margin": {"l": 7 * max(map(len, shown)) + 24, "r": 104, "t": 32, "b": 64},
         "bargap": 0.25,
         "showlegend": False,
         "xaxis": {"title": {"text": legend}, "rangemode": "tozero", "nticks": 5, "showline": True},

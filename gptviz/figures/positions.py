@@ -14,6 +14,7 @@ from gptviz.figures import matrix, style
 from gptviz.figures.style import Theme
 
 MOST_CELLS = 128  # a side; a larger table is drawn with cells left out between, never averaged
+SIDE = 256  # pixels of the pictures that stand side by side
 
 
 def thinned(length: int, most: int = MOST_CELLS) -> np.ndarray:
@@ -21,43 +22,41 @@ def thinned(length: int, most: int = MOST_CELLS) -> np.ndarray:
     return np.arange(0, length, max(1, -(-length // most)))
 
 
-def position_table(
-    values: np.ndarray, *, theme: Theme, columns: str, unit: str, highlighted: int | None = None
-) -> go.Figure:
-    """One row a position, row 0 on top. values (P, n), thinned where it is large; columns: what a column is called.
+def in_pairs(length: int, most: int = MOST_CELLS) -> np.ndarray:
+    """Like `thinned`, but of pairs of neighbours, such as a sine and its cosine: (n,)."""
+    if length <= most:
+        return np.arange(length)
+    firsts = 2 * thinned(-(-length // 2), most // 2)
+    pairs = np.stack([firsts, firsts + 1], axis=1).ravel()
+    return pairs[pairs < length]
 
-    highlighted: how many positions the prompt takes, marked by a line below the last.
+
+def position_table(values: np.ndarray, *, theme: Theme, columns: str, unit: str, first: int = 0) -> go.Figure:
+    """A row a position, row 0 on top. values (P, n), positions from `first` on; columns: what a column is called.
+
+    Columns are thinned where there are many. Rows must not be: a fast wave would pass for a slow one.
     """
-    down, across = thinned(values.shape[0]), thinned(values.shape[1])
-    drawn = matrix.blanked(values[np.ix_(down, across)], None)
-    x, y = _numbered(across, columns), _numbered(down, "position")
+    across = in_pairs(values.shape[1])
+    drawn = matrix.blanked(values[:, across], None)
+    x, y = _numbered(across, columns), _numbered(np.arange(first, first + len(values)), "position")
     scale = matrix.centred(drawn, style.diverging(theme), unit)
     hover = f"position %{{y}}, {columns} %{{x}}: %{{z}}"
-    figure = matrix.draw(drawn, x, y, scale, theme=theme, hover=hover, blank="none", square=False, cell=4)
-    if highlighted is not None and highlighted < len(values):
-        step = down[1] - down[0] if len(down) > 1 else 1
-        figure.update_layout(shapes=[_line_below(highlighted / step, theme)])
-    return figure
+    cell = max(1, SIDE // len(values))
+    return matrix.draw(drawn, x, y, scale, theme=theme, hover=hover, blank="none", square=False, cell=cell)
 
 
 def similarity_matrix(values: np.ndarray, *, theme: Theme, title: str) -> go.Figure:
     """How alike two positions are: values (P, P), -1 to 1, thinned where it is large."""
-    at = thinned(len(values), 96)
+    at = thinned(len(values), MOST_CELLS // 2)
     drawn = matrix.blanked(values[np.ix_(at, at)], None)
     x, y = _numbered(at, "position"), _numbered(at, "position")
     scale = matrix.Scale(colours=style.diverging(theme), low=-1, high=1, title=f"{title}, −1 to 1")
     hover = "positions %{y} and %{x}: %{z}"
-    return matrix.draw(drawn, x, y, scale, theme=theme, hover=hover, blank="none", cell=4)
+    return matrix.draw(drawn, x, y, scale, theme=theme, hover=hover, blank="none", cell=max(1, SIDE // len(at)))
 
 
 def _numbered(at: np.ndarray, title: str) -> matrix.Axis:
     return matrix.Axis(labels=[str(number) for number in at], title=title)
-
-
-def _line_below(row: float, theme: Theme) -> dict[str, Any]:
-    line = {"color": style.surface("text", theme), "width": 1, "dash": "dot"}
-    edges = {"x0": 0, "x1": 1, "xref": "x domain", "y0": row - 0.5, "y1": row - 0.5}
-    return {"type": "line", "line": line, **edges}
 
 
 @dataclass(frozen=True)
@@ -73,8 +72,9 @@ class Arrow:
 
 def rotation_plane(arrows: Sequence[Arrow], *, theme: Theme, dimensions: tuple[int, int]) -> go.Figure:
     """Pairs as arrows in their plane: dotted before, solid after the turn, an arc from one to the other."""
-    reach = 1.15 * max(float(np.hypot(*arrow.before)) for arrow in arrows) or 1.0
-    traces = [trace for at, arrow in enumerate(arrows) for trace in _turn(arrow, theme, 0.45 + 0.2 * at)]
+    longest = max(float(np.hypot(*arrow.before)) for arrow in arrows) or 1.0
+    traces = [trace for at, arrow in enumerate(arrows) for trace in _turn(arrow, theme, (0.3 + 0.1 * at) * longest)]
+    reach = 1.15 * longest
     axis = {"range": [-reach, reach], "zeroline": True, "zerolinecolor": style.surface("line", theme), "nticks": 5}
     layout = {
         "height": 440,
@@ -86,12 +86,12 @@ def rotation_plane(arrows: Sequence[Arrow], *, theme: Theme, dimensions: tuple[i
     return style.figure(traces, layout, theme)
 
 
-def _turn(arrow: Arrow, theme: Theme, inside: float) -> list[dict[str, Any]]:
+def _turn(arrow: Arrow, theme: Theme, radius: float) -> list[dict[str, Any]]:
     name, degrees = style.literal(arrow.name), style.number(float(np.degrees(arrow.angle)))
     start = float(np.arctan2(arrow.before[1], arrow.before[0]))
     # The remainder of whole turns: an arc of more than one would cover itself.
     swept = start + np.linspace(0, arrow.angle % (2 * np.pi), 64)
-    arc = inside * float(np.hypot(*arrow.before)) * np.stack([np.cos(swept), np.sin(swept)])
+    arc = radius * np.stack([np.cos(swept), np.sin(swept)])
     line = {"color": style.colour(arrow.role, theme)}
     return [
         _vector(arrow.before, f"{name} before", {**line, "width": 2, "dash": "dot"}),
@@ -116,7 +116,14 @@ def _vector(end: np.ndarray, name: str, line: dict[str, Any]) -> dict[str, Any]:
         "x": np.array([0, end[0]], np.float32),
         "y": np.array([0, end[1]], np.float32),
         "line": line,
-        "marker": {"symbol": "arrow", "angleref": "previous", "size": [0, 14], "color": line["color"]},
+        "marker": {
+            "symbol": "arrow",
+            "angleref": "previous",
+            "size": [0, 14],
+            "opacity": 1,  # markers of several sizes would be see-through
+            "color": line["color"],
+            "line": {"width": 0},
+        },
         "hovertemplate": f"{name}: (%{{x:.3~g}}, %{{y:.3~g}})<extra></extra>",
     }
 
@@ -125,7 +132,7 @@ MOST_LINES = 16  # labels of more would run into each other
 
 
 def alibi_lines(slopes: np.ndarray, bias: np.ndarray, *, theme: Theme) -> go.Figure:
-    """What is added to a score at each distance, a line a head. slopes (H,), bias (H, P); dashes tell neighbours apart."""
+    """What is added to a score by distance, a line a head. slopes (H,), bias (H, P); dashes tell neighbours apart."""
     colours, dashes = style.head_colours(len(slopes)), ("solid", "dash", "dot", "dashdot")
     heads = np.arange(len(slopes)) if len(slopes) <= MOST_LINES else thinned(len(slopes), MOST_LINES)
     distance = np.arange(bias.shape[1], dtype=np.float32)

@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from gptviz.figures import style
+from gptviz.figures.sizing import UNMEASURED
 from gptviz.figures.style import Theme
 
 
@@ -83,10 +84,10 @@ def _point(point: Point, role: str, symbol: str, theme: Theme) -> dict:
 
 
 def _layout() -> dict:
-    axis = {"type": "log", "dtick": 1, "showline": True, "automargin": False}
+    axis = {"type": "log", "dtick": 1, "showline": True, "exponentformat": "SI", **UNMEASURED}
     return {
         "height": 380,
         "margin": {"l": 80, "r": 24, "t": 56, "b": 48},
-        "xaxis": {**axis, "title": {"text": "intensity, FLOP a byte"}, "exponentformat": "power"},
-        "yaxis": {**axis, "title": {"text": "FLOP/s at best"}, "exponentformat": "SI"},
+        "xaxis": {**axis, "title": {"text": "intensity, FLOP a byte"}},
+        "yaxis": {**axis, "title": {"text": "FLOP/s at best"}},
     }

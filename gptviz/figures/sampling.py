@@ -13,10 +13,11 @@ from gptviz.figures import style
 from gptviz.figures.prediction import token_axis
 from gptviz.figures.style import Theme
 
+_SHARE = "‘%{customdata[0]}’: %{customdata[1]}, from %{customdata[2]} to %{customdata[3]}<extra></extra>"
+_WAY = "‘%{customdata[1]}’: %{customdata[2]} after what stands before it, %{customdata[3]} in all<extra></extra>"
 
-def interval(
-    labels: Sequence[str], probabilities: np.ndarray, *, theme: Theme, sampled: int, draw: float
-) -> go.Figure:
+
+def interval(labels: Sequence[str], probabilities: np.ndarray, *, theme: Theme, sampled: int, draw: float) -> go.Figure:
     """The unit interval, cut into the tokens' shares: labels and probabilities (K,), the largest first, and the draw.
 
     sampled: the index of the token in whose share the draw falls.
@@ -24,7 +25,12 @@ def interval(
     shares = np.asarray(probabilities, dtype=np.float64)
     starts = np.concatenate([[0], np.cumsum(shares)[:-1]])
     told = [
-        [style.literal(label), style.number(float(share)), style.number(float(start)), style.number(float(start + share))]
+        [
+            style.literal(label),
+            style.number(float(share)),
+            style.number(float(start)),
+            style.number(float(start + share)),
+        ]
         for label, share, start in zip(labels, shares, starts, strict=True)
     ]
     bars = {
@@ -40,7 +46,7 @@ def interval(
         "textangle": 0,
         "textfont": {"family": style.MONOSPACE, "size": 12, "color": style.surface("text", theme)},
         "customdata": told,
-        "hovertemplate": "‘%{customdata[0]}’: %{customdata[1]}, from %{customdata[2]} to %{customdata[3]}<extra></extra>",
+        "hovertemplate": _SHARE,
         "marker": _segments(len(shares), sampled, theme),
     }
     return style.figure([bars], _interval_layout(draw, theme), theme)
@@ -51,7 +57,11 @@ def _segments(count: int, sampled: int, theme: Theme) -> dict[str, Any]:
     colours = [tints[5] if at % 2 else tints[8] for at in range(count)]
     colours[sampled] = style.ramp("generated", theme)[11]
     line = {"color": style.surface("background", theme), "width": 1}
-    return {"color": colours, "line": line, "pattern": {"shape": ["/" if at == sampled else "" for at in range(count)], "size": 8, "solidity": 0.15}}
+    return {
+        "color": colours,
+        "line": line,
+        "pattern": {"shape": ["/" if at == sampled else "" for at in range(count)], "size": 8, "solidity": 0.15},
+    }
 
 
 def _interval_layout(draw: float, theme: Theme) -> dict[str, Any]:
@@ -88,7 +98,7 @@ def branches(
     labels: the branches' tokens; paths: the whole way as text; prob: given the way before. ids: what a click gives.
     """
     tints = style.tint("logits", theme)
-    shades = [tints[int(round(float(share) * (len(tints) - 1)))] for share in prob]
+    shades = [tints[round(float(share) * (len(tints) - 1))] for share in prob]
     told = zip(ids or paths, map(style.literal, paths), map(_number, prob), map(_number, joint), strict=True)
     bars = {
         "type": "bar",
@@ -96,14 +106,17 @@ def branches(
         "y": np.asarray(joint, np.float64),
         "base": np.asarray(starts, np.float64),
         "width": 0.98,
-        "text": [f"{style.literal(style.shortened(label, 14))} {_number(share)}" for label, share in zip(labels, prob, strict=True)],
+        "text": [
+            f"{style.literal(style.shortened(label, 14))} {_number(share)}"
+            for label, share in zip(labels, prob, strict=True)
+        ],
         "textposition": "inside",
         "insidetextanchor": "start",
         "textangle": 0,
         "constraintext": "inside",
         "textfont": {"family": style.MONOSPACE, "size": 12, "color": style.surface("text", theme)},
         "customdata": [list(row) for row in told],
-        "hovertemplate": "‘%{customdata[1]}’: %{customdata[2]} after what stands before it, %{customdata[3]} in all<extra></extra>",
+        "hovertemplate": _WAY,
         "marker": {"color": shades, "line": {"color": style.surface("background", theme), "width": 1.5}},
     }
     return style.figure([bars], _tree_layout(int(max(depth, default=1)), theme), theme)

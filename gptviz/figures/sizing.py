@@ -29,7 +29,10 @@ MEMORY_ROLES = {
     "KV cache": "attention",
     "Activations": "feed_forward",
 }
-NAMES = 140  # pixels for the names to the left of bars: finding out how wide they are would lay a figure out twice
+NAMES = 140  # pixels for the names to the left of bars
+
+# Of an axis whose labels are known to fit: plotly.js measures none of them, which is half of the time it draws.
+UNMEASURED = {"automargin": False, "tickangle": 0, "ticklabeloverflow": "allow"}
 MOST_SHARE = 1.25  # of a memory: what is drawn of a need that goes beyond it
 
 
@@ -125,7 +128,7 @@ def _fit_layout(theme: Theme) -> dict:
             "range": [0, MOST_SHARE],
             "tickvals": [0, 0.5, 1],
             "tickformat": ".0%",
-            "automargin": False,
+            **UNMEASURED,
         },
         "shapes": [upright(1, theme)],
     }
@@ -154,7 +157,7 @@ def _component(name: str, values: Sequence[float], theme: Theme) -> dict:
 def _component_layout() -> dict:
     return {
         "margin": {"l": NAMES, "r": 24, "t": 64, "b": 48},
-        "xaxis": {"title": {"text": "parameters"}, "tickformat": "~s", "nticks": 6, "automargin": False},
+        "xaxis": {"title": {"text": "parameters"}, "tickformat": "~s", "nticks": 6, **UNMEASURED},
     }
 
 
@@ -162,15 +165,15 @@ def _bars_layout(names: Sequence[str], each: int, theme: Theme) -> dict:
     """Horizontal bars on top of each other, with their names to the left of them; margins are still to be given."""
     return {
         "barmode": "stack",
-        "legend": {"traceorder": "normal"},
+        "legend": {"traceorder": "normal", "maxheight": 160},  # in one column on a phone
         "bargap": 0.35,
-        "height": each * len(names) + 120,
+        "height": each * len(names) + 136,
         "yaxis": {
             "autorange": "reversed",
             "tickvals": list(range(len(names))),
             "ticktext": list(names),
             "tickfont": {"size": 12, "color": style.surface("text", theme)},
             "ticklabelstandoff": 4,
-            "automargin": False,
+            **UNMEASURED,
         },
     }

@@ -153,10 +153,6 @@ def _layout(theme: Theme) -> dict[str, Any]:
         "title": {"font": {"size": 15}, "x": 0, "xanchor": "left", "xref": "paper", "yref": "container"},
         "margin": {"l": 64, "r": 24, "t": 32, "b": 48},
         "colorway": list(ROLES[theme].values()),
-        "colorscale": {
-            "sequential": colorscale(ramp("attention", theme)),
-            "diverging": colorscale(diverging(theme)),
-        },
         "xaxis": _axis(theme),
         "yaxis": _axis(theme),
         "hoverlabel": _hover_label(theme),

@@ -3,6 +3,7 @@
 Knows nothing of how the places came about.
 """
 
+import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ import plotly.graph_objects as go
 from gptviz.figures import style
 from gptviz.figures.style import Theme
 
-MOST_NAMES = 40  # printed beside their points; the others are named on hover
+MOST_NAMES = 30  # printed beside their points; the others are named on hover
 
 
 @dataclass(frozen=True)
@@ -24,22 +25,25 @@ class Places:
     labels: Sequence[str]
     ids: np.ndarray
 
-    def named(self) -> list[list[Any]]:
+    def named(self) -> np.ndarray:
+        """(n, 2): what is shown of each label, and the id."""
         shown = [style.literal(style.shortened(label)) for label in self.labels]
-        return [[label, id] for label, id in zip(shown, self.ids.tolist(), strict=True)]
+        return np.array([shown, self.ids.tolist()], dtype=object).T
 
 
 def vocabulary_map(
     every: Places, prompt: Places, chosen: Places, *, theme: Theme, shares: np.ndarray, dimensions: int
 ) -> go.Figure:
-    """The vocabulary in grey, the prompt's tokens named, the chosen one ringed. shares (3,): of the variance, per axis."""
+    """The vocabulary in grey, the prompt's tokens named, the chosen one ringed. shares (3,): of the variance."""
     traces = [
         _points(every, "vocabulary", dimensions, marker=_small(theme)),
-        _points(prompt, "in the prompt", dimensions, marker=_marked(theme), **_names(prompt, theme)),
+        _points(prompt, "in the prompt", dimensions, marker=_marked(theme), **_names(prompt, theme, dimensions)),
         _points(chosen, "chosen", dimensions, marker=_ring(theme, dimensions)),
     ]
-    titles = [f"component {at + 1}: {style.number(100 * float(share))}% of the variance" for at, share in enumerate(shares)]
-    layout = {"height": 560, "showlegend": True, "legend": {"itemsizing": "constant"}}
+    titles = [
+        f"component {at + 1}: {style.number(100 * float(share))}% of the variance" for at, share in enumerate(shares)
+    ]
+    layout = {"height": 480, "showlegend": True, "legend": {"itemsizing": "constant"}}
     return style.figure(traces, layout | (_flat(titles) if dimensions == 2 else _deep(theme, shares)), theme)
 
 
@@ -73,24 +77,31 @@ def _ring(theme: Theme, dimensions: int) -> dict[str, Any]:
     return {"size": 16, "symbol": "circle-open", "color": line["color"], "line": line}
 
 
-def _names(prompt: Places, theme: Theme) -> dict[str, Any]:
+def _names(prompt: Places, theme: Theme, dimensions: int) -> dict[str, Any]:
     if not len(prompt.ids) or len(prompt.ids) > MOST_NAMES:
         return {}
     font = {"family": style.MONOSPACE, "size": 11, "color": style.surface("text", theme)}
+    outward = prompt.points[:, :2] >= np.median(prompt.points[:, :2], axis=0)  # so that fewer names meet
+    sides = [f"{'top' if up else 'bottom'} {'right' if right else 'left'}" for right, up in outward.tolist()]
     return {
         "mode": "markers+text",
-        "text": [name for name, _ in prompt.named()],
-        "textposition": "top center",
+        "text": [name if dimensions == 2 else _unescaped(name) for name in prompt.named()[:, 0]],
+        "textposition": sides,
         "textfont": font,
     }
+
+
+def _unescaped(name: str) -> str:
+    """For a scene, whose text knows tags but no entities: a word joiner after every < keeps it from opening one."""
+    return html.unescape(name).replace("<", "<\u2060")
 
 
 def _flat(titles: Sequence[str]) -> dict[str, Any]:
     axis = {"showline": True, "zeroline": True}
     return {
         "margin": {"l": 64, "r": 24, "t": 48, "b": 56},
-        "xaxis": {**axis, "title": {"text": titles[0]}},
-        "yaxis": {**axis, "title": {"text": titles[1]}, "scaleanchor": "x"},
+        "xaxis": {**axis, "title": {"text": titles[0]}, "constrain": "domain"},
+        "yaxis": {**axis, "title": {"text": titles[1]}, "scaleanchor": "x", "constrain": "domain"},
     }
 
 

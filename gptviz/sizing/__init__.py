@@ -16,6 +16,7 @@ from .growth import (
 from .ledger import Line, biases_sentence, ledger
 from .memory import SIZES, Fit, Memory, fits, kv_cache, memory
 from .parameters import Groups, Row, component_counts, n_params, parameter_groups, parameter_table
+from .published import PUBLISHED, Published, published_sentence
 from .roofline import ACCELERATORS, Accelerator, Pace, decode_over_batches, pace, roofline
 from .source import read_fields
 from .units import count, plain, share, si
@@ -25,6 +26,7 @@ __all__ = [
     "ACCELERATORS",
     "DTYPES",
     "OPTIMIZERS",
+    "PUBLISHED",
     "SIZES",
     "Accelerator",
     "Fit",
@@ -34,6 +36,7 @@ __all__ = [
     "Line",
     "Memory",
     "Pace",
+    "Published",
     "Row",
     "Workload",
     "biases_sentence",
@@ -57,6 +60,7 @@ __all__ = [
     "parameter_table",
     "parameters_over_depth",
     "plain",
+    "published_sentence",
     "read_fields",
     "roofline",
     "share",

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def print_report(args: argparse.Namespace) -> None:
     config = source.read(args.source, dict(map(source.change, args.set)))
-    given = config, _workload(args), _accelerator(args)
+    given = config, _workload(args), _accelerator(args), args.source
     text = json.dumps(report.as_dict(*given), indent=2) if args.json else report.as_text(*given)
     sys.stdout.write(f"{text}\n")
 
@@ -49,6 +49,8 @@ def _accelerator(args: argparse.Namespace) -> Accelerator:
     named = ACCELERATORS[args.accelerator]
     flops = named.flops if args.flops_per_second is None else args.flops_per_second
     bandwidth = named.bandwidth if args.bandwidth is None else args.bandwidth
+    if (flops, bandwidth) == (named.flops, named.bandwidth):
+        return named
     return Accelerator(flops=flops, bandwidth=bandwidth, memory=named.memory)
 
 

@@ -36,7 +36,7 @@ class Flops:
 
     @property
     def total(self) -> int:
-        return sum(asdict(self).values())
+        return self.linear + self.quadratic
 
     def parts(self) -> dict[str, int]:
         """The components with the names they are shown by."""
@@ -50,7 +50,7 @@ class Flops:
     @property
     def linear(self) -> int:
         """The part that grows with the number of tokens."""
-        return self.total - self.quadratic
+        return self.qkv + self.attn_out + self.feed_forward + self.unembed
 
 
 def flops(config: GPTConfig, workload: Workload | None = None) -> Flops:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -9,7 +10,7 @@ from ..config import LARGEST, GPTConfig
 from . import activations
 from .flops import flops
 from .memory import Memory, memory
-from .parameters import n_params
+from .parameters import block_params, n_params
 from .workload import Workload
 
 STEPS = 32  # points of a curve
@@ -78,12 +79,13 @@ def crossing(config: GPTConfig) -> int:
 
 def parameters_over_depth(config: GPTConfig, at: Sequence[int]) -> Growth:
     """Parameters by n_layer: embeddings and output stay, blocks grow in proportion."""
-    block = n_params(replace(config, n_layer=2)) - n_params(replace(config, n_layer=1))
+    block = block_params(config)
     rest = n_params(config) - config.n_layer * block
     linear = [layers * block for layers in at]
     return Growth(at=list(at), constant=[rest for _ in at], linear=linear, quadratic=[0 for _ in at])
 
 
+@functools.lru_cache(maxsize=64)
 def _reaching(config: GPTConfig, T: int) -> GPTConfig:
     """The configuration, with a table of learned positions that is long enough."""
     short = config.pos_encoding == "learned" and config.block_size < T

@@ -41,7 +41,7 @@ class Memory:
 
     @property
     def total(self) -> int:
-        return sum(asdict(self).values())
+        return self.weights + self.gradients + self.optimizer + self.activations + self.kv_cache
 
 
 # Numbers an optimizer remembers: of the matrices in the blocks, and of every other parameter.

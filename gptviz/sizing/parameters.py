@@ -5,6 +5,7 @@ Names, shapes and order are those of `GPT(config).named_parameters()`. Knows no 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,9 +30,15 @@ class Row:
     component: str
 
 
+@functools.lru_cache(maxsize=256)
 def n_params(config: GPTConfig) -> int:
     """How many numbers training sets: sum(p.numel() for p in GPT(config).parameters()). Tied weights count once."""
-    return _count(stem_tensors(config)) + config.n_layer * _count(block_tensors(config)) + _count(head_tensors(config))
+    return _count(stem_tensors(config)) + config.n_layer * block_params(config) + _count(head_tensors(config))
+
+
+def block_params(config: GPTConfig) -> int:
+    """One block's share of them."""
+    return _count(block_tensors(config))
 
 
 def parameter_table(config: GPTConfig) -> list[Row]:
@@ -137,6 +144,7 @@ class Groups:
     tables: int
 
 
+@functools.lru_cache(maxsize=256)
 def parameter_groups(config: GPTConfig) -> Groups:
     """Counted without a row for each layer, so that any number of layers will do."""
     block = list(block_tensors(config))

@@ -11,18 +11,23 @@ from .flops import decode_flops, flops, six_nd
 from .ledger import Line, biases_sentence, ledger
 from .memory import fits, memory
 from .parameters import component_counts, n_params, parameter_table
+from .published import published_sentence
 from .roofline import Accelerator, roofline
 from .units import count, plain, share, si
 from .workload import Workload
 
 
-def as_dict(config: GPTConfig, workload: Workload, accelerator: Accelerator) -> dict[str, Any]:
-    """Counts, bytes, operations and seconds. Raises GptvizError where the workload does not suit the model."""
+def as_dict(config: GPTConfig, workload: Workload, accelerator: Accelerator, name: str = "") -> dict[str, Any]:
+    """Counts, bytes, operations and seconds. Raises GptvizError where the workload does not suit the model.
+
+    name: the preset's, for what was published of it.
+    """
     need, work = memory(config, workload), flops(config, workload)
     return {
         "config": config.to_dict(),
         "workload": {**asdict(workload), "context": workload.tokens(config)},
         "n_params": n_params(config),
+        "published": published_sentence(name, config) or None,
         "components": component_counts(config),
         "parameters": [asdict(row) for row in parameter_table(config)],
         "ledger": {
@@ -40,10 +45,10 @@ def as_dict(config: GPTConfig, workload: Workload, accelerator: Accelerator) -> 
     }
 
 
-def as_text(config: GPTConfig, workload: Workload, accelerator: Accelerator) -> str:
+def as_text(config: GPTConfig, workload: Workload, accelerator: Accelerator, name: str = "") -> str:
     """The same for reading: about 60 columns wide."""
     sections = (
-        _parameters(config),
+        _parameters(config, name),
         _memory(config, workload),
         _operations(config, workload),
         _pace(config, workload, accelerator),
@@ -51,11 +56,12 @@ def as_text(config: GPTConfig, workload: Workload, accelerator: Accelerator) -> 
     return "\n\n".join("\n".join(section) for section in sections)
 
 
-def _parameters(config: GPTConfig) -> list[str]:
+def _parameters(config: GPTConfig, name: str) -> list[str]:
     total = n_params(config)
     lines = ledger(config)
     rows = [(_indented(line), line.arithmetic, f"{line.count:,}", _share_of(line, total)) for line in lines]
-    return ["Parameters", *_table(rows), biases_sentence(config)]
+    said = published_sentence(name, config)
+    return ["Parameters", *_table(rows), biases_sentence(config), *([said] if said else [])]
 
 
 def _share_of(line: Line, total: int) -> str:

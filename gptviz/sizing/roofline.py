@@ -23,11 +23,16 @@ Phase = Literal["prefill", "decode"]
 
 @dataclass(frozen=True, kw_only=True)
 class Accelerator:
-    """flops: dense 16-bit operations a second at most; bandwidth: bytes a second of its memory; memory: bytes."""
+    """flops: dense 16-bit operations a second at most; bandwidth: bytes a second of its memory; memory: bytes.
+
+    arithmetic: what operations these are; source: where the maker states the numbers.
+    """
 
     flops: float
     bandwidth: float
     memory: float
+    arithmetic: str = ""
+    source: str = ""
 
     def __post_init__(self) -> None:
         for name in ("flops", "bandwidth", "memory"):
@@ -45,14 +50,55 @@ class Accelerator:
         return min(self.flops, intensity * self.bandwidth)
 
 
-# The makers' data sheets: dense (not sparse) bfloat16 or float16 with tensor cores.
+_NVIDIA = "https://www.nvidia.com"
+_BFLOAT16 = "dense bfloat16 on tensor cores"
+
+# As the makers state them. Where they state operations on sparse matrices (L4 242, H100 and H200 1,979 TFLOP/s), dense
+# ones are half of that.
 ACCELERATORS = {
-    "NVIDIA T4": Accelerator(flops=65e12, bandwidth=0.32e12, memory=16e9),
-    "NVIDIA L4": Accelerator(flops=121e12, bandwidth=0.30e12, memory=24e9),
-    "NVIDIA RTX 4090": Accelerator(flops=165e12, bandwidth=1.008e12, memory=24e9),
-    "NVIDIA A100 80 GB": Accelerator(flops=312e12, bandwidth=2.039e12, memory=80e9),
-    "NVIDIA H100 SXM": Accelerator(flops=989e12, bandwidth=3.35e12, memory=80e9),
-    "NVIDIA H200 SXM": Accelerator(flops=989e12, bandwidth=4.8e12, memory=141e9),
+    "NVIDIA T4": Accelerator(
+        flops=65e12,
+        bandwidth=0.32e12,
+        memory=16e9,
+        arithmetic="dense float16 on tensor cores, which have no bfloat16",
+        source=f"{_NVIDIA}/content/dam/en-zz/Solutions/Data-Center/tesla-t4/t4-tensor-core-product-brief.pdf",
+    ),
+    "NVIDIA L4": Accelerator(
+        flops=121e12,
+        bandwidth=0.30e12,
+        memory=24e9,
+        arithmetic=_BFLOAT16,
+        source=f"{_NVIDIA}/en-us/data-center/l4/",
+    ),
+    "NVIDIA RTX 4090": Accelerator(
+        flops=165.2e12,
+        bandwidth=1.008e12,
+        memory=24e9,
+        arithmetic=f"{_BFLOAT16}, summed in float32",
+        source="https://images.nvidia.com/aem-dam/Solutions/geforce/ada/nvidia-ada-gpu-architecture.pdf",
+    ),
+    "NVIDIA A100 80 GB": Accelerator(
+        flops=312e12,
+        bandwidth=2.039e12,
+        memory=80e9,
+        arithmetic=f"{_BFLOAT16}, the SXM version",
+        source=f"{_NVIDIA}/content/dam/en-zz/Solutions/Data-Center/a100/pdf/"
+        "nvidia-a100-datasheet-us-nvidia-1758950-r4-web.pdf",
+    ),
+    "NVIDIA H100 SXM": Accelerator(
+        flops=989e12,
+        bandwidth=3.35e12,
+        memory=80e9,
+        arithmetic=_BFLOAT16,
+        source=f"{_NVIDIA}/en-us/data-center/h100/",
+    ),
+    "NVIDIA H200 SXM": Accelerator(
+        flops=989e12,
+        bandwidth=4.8e12,
+        memory=141e9,
+        arithmetic=_BFLOAT16,
+        source=f"{_NVIDIA}/en-us/data-center/h200/",
+    ),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from types import FrameType
 from typing import Any
@@ -15,15 +15,23 @@ from tqdm import tqdm
 
 from ..checkpoints import Checkpoint, check_replaceable, save
 from ..errors import GptvizError
+from ..model import GPT
+from ..sampling import generate
 from ..tokenizer import Tokenizer
 from . import arguments as flags
 from . import card
 from .arguments import Arguments, Texts
-from .loop import Progress, Run, train
-from .processes import local_device, process_group, rank_and_world, wait_for_the_others
+from .loop import begin, train
+from .options import Progress
+from .processes import any_of_us, local_device, process_group, rank_and_world, wait_for_the_others
+from .report import Report
+from .run import Run
+from .sharding import whole
+from .texts import name_of
 
 STATE = "last.pt"
 INTERRUPTED = 130
+SAMPLE = 60  # tokens of a text in a report
 
 
 class _Stop:
@@ -60,11 +68,12 @@ def _run(words: Sequence[str], arguments: Arguments) -> int:
         torch.set_num_threads(arguments.threads)
     texts = flags.read_texts(arguments)
     tokenizer = _tokenizer(arguments, texts)
-    run = _train(arguments, texts, tokenizer)
+    run = _saved(arguments, texts, tokenizer) if arguments.finish else _train(arguments, texts, tokenizer)
     rank, processes = rank_and_world()
-    if run.step < run.options.steps:
+    if run.step < run.options.steps and not arguments.finish:
         _say(f"Stopped after {run.step} of {run.options.steps} steps: the same command goes on from there.")
         return INTERRUPTED
+    run.model = whole(run.model)
     if rank == 0:
         _finish(arguments, texts, tokenizer, run, flags.command(words, arguments, processes))
     wait_for_the_others()
@@ -87,6 +96,21 @@ def _tokenizer(arguments: Arguments, texts: Texts) -> Tokenizer:
     return tokenizer
 
 
+def _saved(arguments: Arguments, texts: Texts, tokenizer: Tokenizer) -> Run:
+    """The run where it is, without another step."""
+    if not (arguments.run / STATE).exists():
+        raise GptvizError(f"There is nothing to finish: no run has begun in {arguments.run}.")
+    return begin(
+        flags.make_config(arguments, tokenizer),
+        texts.stories,
+        tokenizer,
+        flags.make_options(arguments),
+        resume=arguments.run / STATE,
+        device=local_device(arguments.device),
+        sharded=arguments.fsdp,
+    )
+
+
 def _train(arguments: Arguments, texts: Texts, tokenizer: Tokenizer) -> Run:
     """The run at its end, or where a signal stopped it."""
     started: list[Run] = []
@@ -99,15 +123,41 @@ def _train(arguments: Arguments, texts: Texts, tokenizer: Tokenizer) -> Run:
         resume=arguments.run / STATE,
         save_every=arguments.save_every,
         device=local_device(arguments.device),
+        snapshots=flags.make_snapshots(arguments),
+        compiled=arguments.compile,
+        sharded=arguments.fsdp,
         on_start=started.append,
     )
+    report = _report(arguments, tokenizer, started)
     quiet = True if rank_and_world()[0] else None  # None: where there is no terminal
     with _Stop() as stop, closing(steps), tqdm(total=arguments.steps, unit="step", disable=quiet) as bar:
         for progress in steps:
             _show(bar, progress)
-            if stop.asked:
+            report(progress)
+            if any_of_us(stop.asked):
                 break
     return started[0]
+
+
+def _report(arguments: Arguments, tokenizer: Tokenizer, started: list[Run]) -> Callable[[Progress], None]:
+    """Writes to --report, where that is given, in the first of the processes."""
+    if arguments.report is None or rank_and_world()[0]:
+        return lambda progress: None
+    if arguments.fsdp:
+        raise GptvizError("--report shows what the model writes, which takes the whole model: leave out --fsdp.")
+    arguments.report.parent.mkdir(parents=True, exist_ok=True)
+    return Report(arguments.report, arguments.steps, lambda: _sample(started[0].model, tokenizer))
+
+
+def _sample(model: GPT, tokenizer: Tokenizer) -> str:
+    """What the model writes from nothing, always with the same draws."""
+    begins = torch.tensor([tokenizer.bos_id or 0])
+    written: list[int] = []
+    for step in generate(model, begins, SAMPLE, temperature=0.8, seed=0):
+        if step.token == tokenizer.bos_id:
+            break
+        written.append(step.token)
+    return tokenizer.decode(written)
 
 
 def _show(bar: tqdm[Any], progress: Progress) -> None:
@@ -128,7 +178,7 @@ def _finish(arguments: Arguments, texts: Texts, tokenizer: Tokenizer, run: Run, 
     """Evaluate the trained model, choose how it is stored, and save it with its card."""
     _say("Evaluating ...")
     stored = card.choose_storage(run.model, tokenizer, texts.to_evaluate())
-    text = arguments.text_name or arguments.text.name
+    text = arguments.text_name or name_of(arguments.text)
     about = {
         "name": arguments.name,
         "description": arguments.description or card.described(run.model.config, text),

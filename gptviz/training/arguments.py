@@ -14,13 +14,17 @@ from ..config import PRESETS, GPTConfig, preset
 from ..errors import GptvizError
 from ..tokenizer import END_OF_TEXT, Tokenizer, train_bpe
 from .data import read_stories
-from .loop import Optimizer, Options, Precision
+from .options import Optimizer, Options, Precision
+from .snapshots import Snapshots, log_spaced
+from .texts import HUB, stories_of
 
 Arguments = argparse.Namespace
 
-_DESCRIPTION = """Train a GPT on a text file whose stories a line <|endoftext|> separates, evaluate it, and save it as a
-checkpoint that gptviz opens. Run the same command again after an interruption: it goes on where it was. Several
-processes share the work under torchrun: torchrun --nproc-per-node 2 -m gptviz.training ..."""
+HELD_OUT = 200  # stories of the built-in grammar that are kept from training
+
+_DESCRIPTION = """Train a GPT on stories, evaluate it, and save it as a checkpoint that gptviz opens. After an
+interruption the same command goes on where it was. Several processes share the work under torchrun:
+torchrun --nproc-per-node 2 -m gptviz.training ..."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -30,13 +34,14 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     made = _Parser("python -m gptviz.training", description=_DESCRIPTION, allow_abbrev=False)
-    made.add_argument("text", metavar="TEXT", type=Path, help="the text to train on, UTF-8")
+    text = "a UTF-8 text whose stories a line <|endoftext|> separates, or hf:ORG/NAME[/FILE], a text on the Hub"
+    made.add_argument("text", metavar="TEXT", nargs="?", help=f"{text} [the built-in story grammar]")
     made.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the checkpoint to write")
     made.add_argument("--name", help="the checkpoint's name [that of FOLDER]")
     made.add_argument(
         "--state", dest="run", type=Path, metavar="FOLDER", help="where the unfinished run is kept [runs/NAME]"
     )
-    for group in (_add_model, _add_texts, _add_options, _add_machine, _add_card):
+    for group in (_add_model, _add_texts, _add_options, _add_snapshots, _add_machine, _add_card):
         group(made)
     return made
 
@@ -50,7 +55,9 @@ def _add_model(made: argparse.ArgumentParser) -> None:
 def _add_texts(made: argparse.ArgumentParser) -> None:
     group = made.add_argument_group("text and vocabulary")
     group.add_argument("--validation", type=Path, metavar="FILE", help="stories to evaluate the finished model on")
-    group.add_argument("--held-out", type=int, default=0, metavar="N", help="keep TEXT's last N stories for evaluation")
+    group.add_argument("--stories", type=int, metavar="N", help="take only TEXT's first N stories")
+    kept = f"keep the last N of them for evaluation [none; {HELD_OUT} of the grammar's]"
+    group.add_argument("--held-out", type=int, metavar="N", help=kept)
     watched = "evaluate on this many of them while training [%(default)s]"
     group.add_argument("--eval-stories", type=int, default=40, metavar="N", help=watched)
     vocabulary = group.add_mutually_exclusive_group()
@@ -82,11 +89,25 @@ def _add_options(made: argparse.ArgumentParser) -> None:
         group.add_argument(flag, default=getattr(default, name), metavar=metavar, help=words, **kind)
 
 
+def _add_snapshots(made: argparse.ArgumentParser) -> None:
+    group = made.add_argument_group("snapshots: the model as it was along the way")
+    group.add_argument("--snapshots", type=Path, metavar="FOLDER", help="where they are written, a checkpoint a step")
+    steps = "after which steps, besides 0 and the last [16 of them, log-spaced]"
+    group.add_argument("--snapshot-steps", type=int, nargs="+", metavar="N", help=steps)
+
+
 def _add_machine(made: argparse.ArgumentParser) -> None:
     group = made.add_argument_group("the machine")
     group.add_argument("--save-every", type=int, default=100, metavar="N", help="steps between saves [%(default)s]")
+    group.add_argument(
+        "--finish", action="store_true", help="save what the run has learned so far, without a step more"
+    )
+    group.add_argument("--report", type=Path, metavar="FILE", help="append the progress to it, as lines of JSON")
     group.add_argument("--threads", type=int, metavar="N", help="threads that torch may use")
     group.add_argument("--device", default="cpu", choices=("cpu", "cuda", "mps"), help="[%(default)s]")
+    group.add_argument("--compile", action="store_true", help="let torch.compile translate the model first")
+    sharded = "shard weights, gradients and optimizer over the processes (FSDP2), for what one device can't hold"
+    group.add_argument("--fsdp", action="store_true", help=sharded)
 
 
 def _add_card(made: argparse.ArgumentParser) -> None:
@@ -100,23 +121,38 @@ def _add_card(made: argparse.ArgumentParser) -> None:
 def parse(words: Sequence[str]) -> Arguments:
     """Raises GptvizError for what can't be meant."""
     arguments = parser().parse_args(words)
-    for name, least in (("held_out", 0), ("eval_stories", 1), ("save_every", 1), ("threads", 1)):
+    least_values = (("stories", 1), ("held_out", 0), ("eval_stories", 1), ("save_every", 1), ("threads", 1))
+    for name, least in least_values:
         value = getattr(arguments, name)
         if value is not None and value < least:
             raise GptvizError(f"--{name.replace('_', '-')} {value} is too few: at least {least}.")
+    if arguments.held_out is None:
+        arguments.held_out = HELD_OUT if arguments.text is None else 0
     arguments.name = arguments.name or arguments.out.resolve().name
     arguments.run = arguments.run or Path("runs", arguments.name)
     if arguments.run.resolve().is_relative_to(arguments.out.resolve()):
         raise GptvizError(
             f"--state {arguments.run} is in --out {arguments.out}, which is replaced at the end: use another."
         )
+    _check_snapshots(arguments)
     return arguments
+
+
+def _check_snapshots(arguments: Arguments) -> None:
+    if not arguments.snapshot_steps:
+        return
+    if arguments.snapshots is None:
+        raise GptvizError("--snapshot-steps needs --snapshots FOLDER, where the snapshots are written.")
+    outside = [step for step in arguments.snapshot_steps if not 0 <= step <= arguments.steps]
+    if outside:
+        raise GptvizError(f"--snapshot-steps {outside[0]} is no step of this run, which has {arguments.steps}.")
 
 
 def command(words: Sequence[str], arguments: Arguments, processes: int) -> str:
     """The command in one line, with the file names of its paths: it tells nothing about the machine."""
-    paths = (arguments.text, arguments.out, arguments.run, arguments.validation, arguments.tokenizer)
-    names = {str(path): path.name for path in paths if path is not None}
+    named = ("text", "out", "run", "validation", "tokenizer", "snapshots", "report")
+    paths = [getattr(arguments, name) for name in named]
+    names = {str(Path(path)): Path(path).name for path in paths if path is not None and not str(path).startswith(HUB)}
     start = f"torchrun --nproc-per-node {processes}" if processes > 1 else "python"
     return f"{start} -m gptviz.training {shlex.join(_renamed(word, names) for word in words)}"
 
@@ -146,7 +182,7 @@ class Texts:
 
 
 def read_texts(arguments: Arguments) -> Texts:
-    stories, held_out = read_stories(arguments.text), arguments.held_out
+    stories, held_out = stories_of(arguments.text, arguments.stories), arguments.held_out
     if held_out >= len(stories):
         raise GptvizError(f"--held-out {held_out} leaves nothing of the text's {len(stories)} stories to train on.")
     kept = len(stories) - held_out
@@ -201,6 +237,14 @@ def _change(text: str) -> tuple[str, Any]:
         return name, json.loads(value)
     except json.JSONDecodeError:
         return name, value
+
+
+def make_snapshots(arguments: Arguments) -> Snapshots | None:
+    if arguments.snapshots is None:
+        return None
+    asked = arguments.snapshot_steps
+    steps = (0, *asked, arguments.steps) if asked else log_spaced(arguments.steps)
+    return Snapshots(arguments.snapshots, tuple(sorted(set(steps))))
 
 
 def make_options(arguments: Arguments) -> Options:

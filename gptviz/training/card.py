@@ -12,17 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from ..analysis.attention import head_scores, repeated_random_ids
-from ..capture import trace
 from ..config import GPTConfig
 from ..model import GPT
 from ..sizing import n_params
 from ..tokenizer import Tokenizer
-from .evaluate import Evaluation, evaluate
-from .loop import Options, Run
+from .evaluation import Evaluation, evaluate, rounded_figures
+from .heads import best_heads
+from .options import Options
+from .run import Run
 
 HARMLESS = 0.001  # nats per token by which storing in 16 bits may move the loss
-DRAWS = 8  # of random tokens, over which head scores are averaged
 
 
 class Stored(NamedTuple):
@@ -56,24 +55,6 @@ def _rounded(model: GPT) -> GPT:
     return twin
 
 
-def best_heads(model: GPT) -> dict[str, Any]:
-    """The best previous-token head and the best induction head, on random tokens that come twice."""
-    layers = range(model.config.n_layer)
-    keep = [f"blocks.{layer}.attn.hook_pattern" for layer in layers]
-    ids = [repeated_random_ids(model.config, seed) for seed in range(DRAWS)]
-    drawn = [head_scores(trace(model, each, keep=keep)) for each in ids]
-    kinds = ("previous_token", "induction")
-    best = {kind: _best(np.mean([scores[kind] for scores in drawn], axis=0)) for kind in kinds}
-    return {**best, "measured_on": f"{len(ids[0]) // 2} random tokens twice, mean of {DRAWS} draws"}
-
-
-def _best(scores: np.ndarray) -> dict[str, Any]:
-    if np.isnan(scores).all():  # a context too short to repeat anything
-        return {"head": None, "score": None}
-    layer, head = np.unravel_index(int(scores.argmax()), scores.shape)
-    return {"head": f"L{layer}H{head}", "score": round(float(scores[layer, head]), 3)}
-
-
 def facts(run: Run, stored: Stored, processes: int) -> dict[str, Any]:
     """What the run itself tells: how it was trained, on how much, how long, and what came of it."""
     config, options = run.model.config, run.options
@@ -90,7 +71,7 @@ def facts(run: Run, stored: Stored, processes: int) -> dict[str, Any]:
         "repeats": repeats_in_words(options.repeats),
         "options": asdict(options),
         "training_loss": _last_losses(run),
-        **{name: _rounded_figures(result) for name, result in stored.evaluations.items()},
+        **{name: rounded_figures(result) for name, result in stored.evaluations.items()},
         "head_scores": best_heads(stored.model),
         "storage": {
             "dtype": str(stored.dtype).removeprefix("torch."),
@@ -104,10 +85,6 @@ def _last_losses(run: Run, steps: int = 100) -> dict[str, Any]:
     """Mean over the last batches, before each step."""
     losses = [entry["loss"] for entry in run.history[-steps:]]
     return {"nats_per_token": round(float(np.mean(losses)), 5), "batches": len(losses)}
-
-
-def _rounded_figures(result: Evaluation) -> dict[str, Any]:
-    return {name: round(value, 5) for name, value in result._asdict().items()}
 
 
 def described(config: GPTConfig, text: str) -> str:

@@ -6,7 +6,7 @@ Knows no model.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,13 +16,25 @@ from ..errors import GptvizError
 from ..tokenizer import END_OF_TEXT, Tokenizer
 
 
-def read_stories(path: str | Path) -> list[str]:
-    """The stories of a text file, which a line `<|endoftext|>` separates; a file without one is one story."""
+def read_stories(path: str | Path, most: int | None = None) -> list[str]:
+    """The stories of a text file, which a line `<|endoftext|>` separates; a file without one is one story.
+
+    Only the first `most`, where that is given: no more of the file is read.
+    """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        with Path(path).open(encoding="utf-8") as file:
+            text = file.read() if most is None else "".join(_up_to(file, most))
     except (OSError, UnicodeDecodeError) as error:
         raise GptvizError(f"{path} can't be read as UTF-8 text: {error}") from error
     return split_stories(text)
+
+
+def _up_to(lines: Iterable[str], most: int) -> Iterator[str]:
+    for line in lines:
+        yield line
+        most -= line.rstrip("\n").endswith(END_OF_TEXT)
+        if most <= 0:
+            return
 
 
 def split_stories(text: str) -> list[str]:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import pickle
 import time
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
 
 import torch
 import torch.distributed as dist
@@ -20,66 +17,16 @@ from ..config import GPTConfig
 from ..errors import GptvizError
 from ..model import GPT
 from ..tokenizer import Tokenizer
-from .data import Corpus
-from .evaluate import evaluate
-from .optim import optimizers, schedule
+from .data import Corpus, split_stories
+from .evaluation import evaluate
+from .optim import optimizers
+from .options import Options, Progress
 from .processes import check_agreed, rank_and_world
+from .run import Run, read, write
+from .sharding import gathered, shard, whole
+from .snapshots import Snapshots
 
-Optimizer = Literal["adamw", "muon"]
-Precision = Literal["float32", "bfloat16"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """How to train. The same options, configuration, text and seed give the same weights, interrupted or not."""
-
-    steps: int = 1000
-    batch_size: int = 16
-    optimizer: Optimizer = "adamw"
-    learning_rate: float = 2e-3  # AdamW's
-    matrix_rate: float = 0.02  # Muon's
-    warmup: int = 50  # steps
-    decay: float = 0.45  # share of the steps over which the rate falls to 1 %
-    clip: float = 1.0  # largest norm of the gradient
-    aligned: float = 0.25  # share of windows that begin with a story
-    repeats: float = 0.0  # share of windows that are one segment repeated
-    seed: int = 0
-    precision: Precision = "float32"
-    eval_every: int = 500  # steps
-
-    def __post_init__(self) -> None:
-        for name in ("steps", "batch_size", "learning_rate", "matrix_rate", "clip", "eval_every"):
-            self._check(name, 0 < getattr(self, name) < math.inf, "must be positive")
-        for name in ("decay", "aligned", "repeats"):
-            self._check(name, 0 <= getattr(self, name) <= 1, "is a share, from 0 to 1")
-        for name in ("warmup", "seed"):
-            self._check(name, getattr(self, name) >= 0, "must not be negative")
-        self._check(
-            "repeats", self.aligned + self.repeats <= 1, f"and aligned = {self.aligned} are more than 1 together"
-        )
-        for name, kind in (("optimizer", Optimizer), ("precision", Precision)):
-            self._check(name, getattr(self, name) in get_args(kind), f"is not one of {', '.join(get_args(kind))}")
-
-    def _check(self, name: str, right: bool, sentence: str) -> None:
-        if not right:
-            raise GptvizError(f"{name} = {getattr(self, name)} {sentence}.")
-
-    def rate(self, step: int) -> float:
-        """Factor on both learning rates at a step."""
-        return schedule(step, self.steps, self.warmup, self.decay)
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What one step did. val_loss is there at evaluations only."""
-
-    step: int  # steps done
-    loss: float  # nats per token, of this batch before the step
-    val_loss: float | None  # nats per token
-    learning_rate: float
-    gradient_norm: float  # before clipping
-    tokens_per_second: float
-    tokens: int  # seen so far
+SLICE = 40  # training stories that a snapshot's loss is measured on where there are none for validation
 
 
 class _Loss(nn.Module):
@@ -93,67 +40,9 @@ class _Loss(nn.Module):
         return self.model.loss(windows[:, :-1], windows[:, 1:])
 
 
-@dataclass
-class Run:
-    """Everything that a run needs to go on from where it is."""
-
-    model: GPT
-    loss: nn.Module
-    optimizers: list[torch.optim.Optimizer]
-    options: Options
-    corpus: Corpus
-    step: int = 0  # steps done
-    seconds: float = 0.0  # spent on them
-    history: list[dict[str, Any]] = field(default_factory=list)
-
-    @property
-    def tokens(self) -> int:
-        """Targets seen so far."""
-        return self.step * self.options.batch_size * self.model.config.block_size
-
-    def state(self) -> dict[str, Any]:
-        return {
-            "config": self.model.config.to_dict(),
-            "options": dataclasses.asdict(self.options),
-            "text": self.corpus.fingerprint(),
-            "model": self.model.state_dict(),
-            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
-            "step": self.step,
-            "seconds": self.seconds,
-            "history": self.history,
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Raises GptvizError where the state is another run's."""
-        config = GPTConfig.from_dict(state["config"])
-        _check_same(self.model.config.to_dict(), config.to_dict(), "another configuration")
-        self._check_options(Options(**state["options"]), state["step"])
-        text = {"its fingerprint": self.corpus.fingerprint()}
-        _check_same(text, {"its fingerprint": state.get("text", text["its fingerprint"])}, "another text")
-        self.model.load_state_dict(state["model"])
-        for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
-            optimizer.load_state_dict(saved)
-        self.step, self.history = state["step"], state["history"]
-        self.seconds = state.get("seconds", math.nan)  # a state that does not say
-
-    def _check_options(self, old: Options, done: int) -> None:
-        """More or fewer steps are the same run as long as no step that is done would have been another."""
-        mine, theirs = dataclasses.asdict(self.options), dataclasses.asdict(old)
-        mine["eval_every"] = theirs["eval_every"]
-        if all(self.options.rate(step) == old.rate(step) for step in range(done)):
-            mine["steps"] = theirs["steps"]
-        _check_same(mine, theirs, "other options")
-
-
-def _check_same(new: dict[str, Any], old: dict[str, Any], what: str) -> None:
-    changed = [f"{name} was {old.get(name)!r}, now {value!r}" for name, value in new.items() if old.get(name) != value]
-    if changed:
-        raise GptvizError(f"The run in this folder has {what}: {'; '.join(changed)}. Use another folder, or the same.")
-
-
 def train(
     config: GPTConfig,
-    stories: Sequence[str],
+    text: str | Sequence[str],
     tokenizer: Tokenizer,
     options: Options,
     *,
@@ -161,41 +50,77 @@ def train(
     resume: Path | None = None,
     save_every: int = 100,
     device: str | torch.device = "cpu",
+    snapshots: Snapshots | None = None,
+    compiled: bool = False,
+    sharded: bool = False,
     on_start: Callable[[Run], None] | None = None,
 ) -> Generator[Progress]:
     """Trains a new GPT, or goes on with the run saved in the file `resume`; yields a Progress after every step.
 
+    text: stories, or one text in which a line `<|endoftext|>` separates them. validation: stories to watch the loss on.
+    compiled: by torch.compile. sharded: over the processes that torchrun has started, by FSDP2; else each has a copy.
+
     `on_start` is called once, before the first step, with the Run, whose model is then trained in place. The state is
     written to `resume` every `save_every` steps, at the end, and where the iteration is broken off; an exception in the
     middle of a step leaves what the last save wrote. Raises GptvizError where the saved run is another or the loss NaN.
+    A snapshot is written before the state that knows its step, so that a kill between the two costs none.
     """
-    run = _start(config, options, Corpus.of(stories, tokenizer), device)
-    if resume is not None and resume.exists():
-        run.restore(_read(resume, device))
-    check_agreed(run.step, "the steps they have done")
+    stories = split_stories(text) if isinstance(text, str) else text
+    run = begin(config, stories, tokenizer, options, resume=resume, device=device, compiled=compiled, sharded=sharded)
+    if snapshots is not None:
+        snapshots.check(run.step)
     if on_start is not None:
         on_start(run)
+    watched = {"training": stories[: len(validation) or SLICE], "validation": validation}
+    if run.step == 0:
+        _snapshot(run, tokenizer, snapshots, watched)
     while run.step < options.steps:
         progress = _step(run, tokenizer, validation)
+        _snapshot(run, tokenizer, snapshots, watched)
         if run.step % save_every == 0 or run.step == options.steps:
-            _write(run, resume)
+            write(run, resume)
         try:
             yield progress
         except GeneratorExit:
-            _write(run, resume)
+            write(run, resume)
             raise
 
 
-def _start(config: GPTConfig, options: Options, corpus: Corpus, device: str | torch.device) -> Run:
+def begin(
+    config: GPTConfig,
+    stories: Sequence[str],
+    tokenizer: Tokenizer,
+    options: Options,
+    *,
+    resume: Path | None = None,
+    device: str | torch.device = "cpu",
+    compiled: bool = False,
+    sharded: bool = False,
+) -> Run:
+    """A new run, or the one that was saved, where it is. The arguments are those of `train`."""
+    run = _start(config, options, Corpus.of(stories, tokenizer), torch.device(device), compiled, sharded)
+    if resume is not None and resume.exists():
+        run.restore(read(resume, device))
+    check_agreed(run.step, "the steps they have done")
+    return run
+
+
+def _start(
+    config: GPTConfig, options: Options, corpus: Corpus, device: torch.device, compiled: bool, sharded: bool
+) -> Run:
     _, world = rank_and_world()
     if options.batch_size % world:
         raise GptvizError(f"batch_size = {options.batch_size} does not divide among {world} processes.")
     with torch.random.fork_rng():
         torch.manual_seed(options.seed)
-        model = GPT(config).to(device)
-    loss: nn.Module = _Loss(model)
-    if dist.is_initialized():
+        model = GPT(config)
+    if sharded:
+        shard(model, device, options.optimizer)
+    loss: nn.Module = _Loss(model.to(device))
+    if dist.is_initialized() and not sharded:
         loss = DistributedDataParallel(loss)
+    if compiled:
+        loss.compile()
     made = optimizers(model, options.optimizer, options.learning_rate, options.matrix_rate)
     return Run(model, loss, made, options, corpus)
 
@@ -206,7 +131,7 @@ def _step(run: Run, tokenizer: Tokenizer, validation: Sequence[str]) -> Progress
     loss = _backward(run, _batch(run))
     if not math.isfinite(loss):
         raise GptvizError(f"The loss is {loss} after {run.step} steps: start again with a lower learning rate.")
-    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), options.clip)
+    norm = gathered(torch.nn.utils.clip_grad_norm_(model.parameters(), options.clip))
     for optimizer in run.optimizers:
         for group in optimizer.param_groups:
             group["lr"] = factor * group.setdefault("base_lr", group["lr"])
@@ -214,11 +139,25 @@ def _step(run: Run, tokenizer: Tokenizer, validation: Sequence[str]) -> Progress
         optimizer.zero_grad(set_to_none=True)
     run.step += 1
     speed = (run.tokens - before) / (time.perf_counter() - began)
-    due = validation and rank_and_world()[0] == 0 and (run.step % options.eval_every == 0 or run.step == options.steps)
-    val_loss = evaluate(model, tokenizer, validation).nats_per_token if due else None
+    due = validation and (run.step % options.eval_every == 0 or run.step == options.steps)
+    val_loss = _measured(model, tokenizer, validation) if due else None
     run.seconds += time.perf_counter() - began
     run.history.append({"step": run.step, "loss": round(loss, 5), "val_loss": val_loss})
     return Progress(run.step, loss, val_loss, factor * options.learning_rate, float(norm), speed, run.tokens)
+
+
+def _measured(model: GPT, tokenizer: Tokenizer, validation: Sequence[str]) -> float | None:
+    """Nats per token, in the first process; the others only lend their share of the weights."""
+    model = whole(model)
+    return evaluate(model, tokenizer, validation).nats_per_token if rank_and_world()[0] == 0 else None
+
+
+def _snapshot(run: Run, tokenizer: Tokenizer, snapshots: Snapshots | None, texts: Mapping[str, Sequence[str]]) -> None:
+    if snapshots is None or run.step not in snapshots.steps:
+        return
+    complete = dataclasses.replace(run, model=whole(run.model))
+    if rank_and_world()[0] == 0:
+        snapshots.write(complete, tokenizer, texts)
 
 
 def _batch(run: Run) -> Tensor:
@@ -248,21 +187,3 @@ def _backward(run: Run, windows: Tensor) -> float:
     if dist.is_initialized():
         dist.all_reduce(mean)
     return mean.item() / world
-
-
-def _write(run: Run, path: Path | None) -> None:
-    """Whole or not at all: a kill in the middle leaves the file that was there. Of several processes one writes."""
-    if path is None or rank_and_world()[0] != 0:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    torch.save(run.state(), partial)
-    partial.replace(path)
-
-
-def _read(path: Path, device: str | torch.device) -> dict[str, Any]:
-    try:
-        state: dict[str, Any] = torch.load(path, map_location=device, weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, LookupError, ValueError) as error:
-        raise GptvizError(f"{path.name} is not the whole state of a run: remove it to start over.") from error
-    return state

@@ -1,4 +1,4 @@
-"""The optimizers and the learning rate's schedule."""
+"""The optimizers: AdamW and Muon."""
 
 from __future__ import annotations
 
@@ -12,13 +12,6 @@ from torch import Tensor, nn
 from ..config import GPTConfig
 from ..model import GPT
 from .processes import rank_and_world
-
-
-def schedule(step: int, steps: int, warmup: int, decay: float) -> float:
-    """Factor on the rate at a step (from 0): up over `warmup` steps, flat, then down to 1 % over the share `decay`."""
-    rise = min(1.0, (step + 1) / warmup) if warmup else 1.0
-    left = (steps - step) / max(1.0, decay * steps)
-    return rise * min(1.0, max(0.01, left))
 
 
 def optimizers(model: GPT, kind: str, learning_rate: float, matrix_rate: float) -> list[torch.optim.Optimizer]:

@@ -57,6 +57,16 @@ def wait_for_the_others() -> None:
         dist.barrier()
 
 
+def any_of_us(asked: bool) -> bool:
+    """Whether it is so in one of the processes: all of them must ask at once, and get the same answer."""
+    if not dist.is_initialized():
+        return asked
+    device = "cuda" if dist.get_backend() == "nccl" else "cpu"
+    answer = torch.tensor(float(asked), device=device)
+    dist.all_reduce(answer)
+    return bool(answer)
+
+
 def check_agreed(value: Any, what: str) -> None:
     """Raises GptvizError unless every process has the same value."""
     values = [value] * rank_and_world()[1]

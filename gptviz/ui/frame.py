@@ -83,8 +83,9 @@ def _page(draw: Callable[[Selection], None]) -> None:
 
 def _names() -> list[str]:
     import gptviz
+    from gptviz import library
 
-    names = gptviz.bundled()
+    names = sorted([*gptviz.bundled(), *library.added()], key=lambda name: name != library.default())
     if not names:
         st.error("There is no model in checkpoints/. Train one: `python -m gptviz.training --help` says how.")
         st.stop()

@@ -56,9 +56,15 @@ class Selection:
         size = len(self.ids)
         return np.triu(np.full((size, size), self.variant.causal), 1)
 
+    def hidden(self, layer: int) -> np.ndarray:
+        """Where no query of this layer may look: the future, and what lies beyond its window."""
+        at, window = np.arange(len(self.ids)), self.config.window(layer)
+        beyond = np.abs(at[:, None] - at) >= window
+        return self.future | beyond if window else self.future
+
     def visible_pattern(self, layer: int, head: int) -> np.ndarray:
         """One head's attention, NaN where no query may look."""
-        return np.where(self.future, np.nan, self.run.pattern(layer, head))
+        return np.where(self.hidden(layer), np.nan, self.run.pattern(layer, head))
 
 
 def select() -> Selection | None:

@@ -59,6 +59,7 @@ def checkpoint(name: str) -> Checkpoint:
     return loaded
 
 
+@st.cache_resource(show_spinner=False, max_entries=MOST_TRACES)
 def model(variant: Variant) -> GPT:
     """The variant's view of the shared weights."""
     import gptviz

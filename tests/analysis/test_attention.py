@@ -8,7 +8,15 @@ import pytest
 import torch
 
 from gptviz import GPTConfig, Trace, trace
-from gptviz.analysis import HEAD_SCORES, attention_stages, head_kind, head_scores, repeated_random_ids, without_first
+from gptviz.analysis import (
+    HEAD_SCORES,
+    attention_stages,
+    head_kind,
+    head_output,
+    head_scores,
+    repeated_random_ids,
+    without_first,
+)
 from gptviz.config import PosEncoding
 
 
@@ -150,6 +158,32 @@ def test_only_alibi_has_a_bias_and_it_is_the_distance_times_the_slope(make_model
     bias = attention_stages(trace(make_model(pos_encoding="alibi"), ids), 1, 2).bias
     at = np.arange(10)
     np.testing.assert_array_equal(bias, -np.abs(at[:, None] - at) / 64)  # four heads: 1/4, 1/16, 1/64, 1/256
+
+
+@pytest.mark.parametrize("changes", [{}, {"n_kv_head": 2}, {"n_kv_head": 1, "out_bias": False}, {"d_head": 6}])
+def test_the_outputs_of_all_heads_make_up_what_attention_writes(make_model, ids, changes):
+    model = make_model(**changes)
+    run = trace(model, ids)
+    outputs = [head_output(model, run, 1, head) for head in range(4)]
+    for head, output in enumerate(outputs):
+        # a head on its own, by silencing the others in front of W_O
+        alone = torch.zeros_like(run["blocks.1.attn.hook_z"])
+        alone[:, head] = run["blocks.1.attn.hook_z"][:, head]
+        linear = model.blocks[1].attn.out
+        written = torch.nn.functional.linear(alone.flatten(1), linear.weight).detach().numpy()
+        np.testing.assert_allclose(output.written, written, atol=1e-5)
+        np.testing.assert_allclose(output.mix, run["blocks.1.attn.hook_z"][:, head].numpy(), atol=1e-5)
+        assert max(output.mix_error, output.sum_error) < 1e-5
+    bias = 0 if model.blocks[1].attn.out.bias is None else model.blocks[1].attn.out.bias.detach().numpy()
+    total = sum(output.written for output in outputs) + bias
+    np.testing.assert_allclose(total, run["blocks.1.hook_attn_out"].numpy(), atol=1e-5)
+
+
+def test_an_output_that_does_not_add_up_is_seen(make_model, ids):
+    model = make_model()
+    run = trace(model, ids)
+    run["blocks.0.attn.hook_z"][3, 1, 2] += 1
+    assert head_output(model, run, 0, 1).mix_error > 0.9
 
 
 def test_without_the_first_token_each_rows_rest_sums_to_one():

@@ -32,7 +32,7 @@ def tiles():
 
 def all_figures(theme):
     points = [roof.Point(name=n, intensity=i, speed=i * 1e12, hover=n) for n, i in (("prefill", 50), ("decode", 1))]
-    axes = dict(x="context", y="memory", unit="B", now=(20, "here"), theme=theme)
+    axes = dict(x="context", unit="B", now=(20, "here"), theme=theme)
     return [
         sizing.parameter_treemap(tiles(), theme=theme),
         sizing.fit_bars({"8 GB": 8e9}, {"Weights": 5e9, "Activations": 2e9}, ["fits"], theme=theme),
@@ -70,7 +70,7 @@ def test_fit_bars_are_shares_that_end_where_the_need_does():
 
 def test_growth_stacks_its_parts_and_marks_the_models_own_place():
     parts = {"constant": ("weights", [5, 5]), "quadratic": (HOSTILE, [1, 4])}
-    spec = read(growth([10, 20], parts, x="T", y="memory", unit="B", now=(15, "here"), theme="dark"))
+    spec = read(growth([10, 20], parts, x="T", unit="B", now=(15, "here"), theme="dark"))
     assert [trace["stackgroup"] for trace in spec["data"]] == ["all", "all"]
     assert len({trace["fillpattern"]["shape"] for trace in spec["data"]}) == 2  # not by colour alone
     assert spec["layout"]["shapes"][0]["x0"] == 15

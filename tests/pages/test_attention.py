@@ -139,3 +139,16 @@ def test_stage_and_colour_scale_are_in_the_link(open_page):
     assert at.segmented_control(key="stage").value == "scaled"
     at.segmented_control(key="stage").set_value("pattern").run()
     assert at.segmented_control(key="scale").value == "log"
+
+
+@pytest.mark.parametrize(("stage", "width", "hook"), [("values", 64, "hook_z"), ("output", 256, None)])
+def test_what_a_head_takes_and_what_it_writes_are_drawn_and_checked(open_page, run, stage, width, hook):
+    at = open_page("attention", prompt=PROMPT, layer="1", head="2")
+    at.segmented_control(key="stage").set_value(stage).run()
+    assert not at.exception
+    drawn = read(figure(at, "attention_vectors"))["data"][0]["z"]
+    values = array(drawn)
+    assert values.shape[1] == width
+    if hook:
+        np.testing.assert_allclose(values, run[f"blocks.1.attn.{hook}"][:, 2].numpy(), atol=1e-5)
+    assert any(caption.value.startswith("Check:") for caption in at.caption)

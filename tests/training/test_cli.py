@@ -17,8 +17,8 @@ import gptviz
 from gptviz.model import GPT
 from gptviz.tokenizer import Tokenizer
 from gptviz.training import __main__ as cli
-from gptviz.training import card, evaluate, read_stories
-from gptviz.training.evaluate import Evaluation
+from gptviz.training import card, evaluate, grammar, read_stories
+from gptviz.training.evaluation import Evaluation
 
 ROOT = Path(__file__).parents[2]
 MODEL = ["--set", "n_layer=2", "n_head=2", "n_embd=16", "block_size=24", "dropout=0.1", "--vocab-size", "280"]
@@ -207,8 +207,65 @@ def test_a_killed_worker_ends_the_run_with_a_sentence(text_file: Path, tmp_path:
     assert state(tmp_path / "runs/tiny/last.pt")["step"] % 4 == 0
 
 
+def test_with_no_text_the_built_in_grammar_is_learned(capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["--out", "tiny", "--stories", "120", "--held-out", "20", *SHORT]) == 0
+    made = gptviz.load("tiny").card
+    assert made["text"] == "the built-in story grammar"
+    assert made["command"].startswith("python -m gptviz.training --out tiny --stories 120")
+    assert made["held_out"]["bytes"] == sum(map(len, grammar.stories(120)[-20:]))
+
+
+def test_two_processes_share_out_the_model(text_file: Path, tmp_path: Path):
+    """--fsdp: the same losses as in one process, and a state in which every tensor is whole again."""
+    words = [str(text_file), "--out", "one", "--held-out", "5", *SHORT, "--steps", "12"]
+    words[words.index("dropout=0.1")] = "dropout=0.0"
+    assert cli.main(words) == 0
+    shared = [*words, "--out", "two", "--fsdp", "--snapshots", "lapse", "--snapshot-steps", "2"]
+    process = spawn(shared, *two_processes())
+    _, error = process.communicate(timeout=300)
+    assert process.returncode == 0, error
+    one, two = (state(tmp_path / "runs" / name / "last.pt") for name in ("one", "two"))
+    losses = [[entry["loss"] for entry in run["history"]] for run in (one, two)]
+    assert losses[1] == pytest.approx(losses[0], abs=1e-4)
+    assert two["history"][-1]["val_loss"] == pytest.approx(one["history"][-1]["val_loss"], abs=1e-4)
+    for kind in ("model", "optimizers"):
+        torch.testing.assert_close(two[kind], one[kind], atol=1e-4, rtol=1e-3)
+    assert sorted(path.name for path in (tmp_path / "lapse").iterdir() if path.is_dir()) == [
+        "000000",
+        "000002",
+        "000012",
+    ]
+
+
+def test_a_sharded_run_resumes_exactly(text_file: Path, tmp_path: Path):
+    words = [str(text_file), "--out", "tiny", *SHORT, "--steps", "40", "--save-every", "4", "--fsdp"]
+    process = spawn(words, *two_processes())
+    wait_for(tmp_path / "runs/tiny/last.pt", process)
+    process.terminate()  # torchrun hands the signal to both, which stop after the same step
+    process.communicate(timeout=120)
+    assert 0 < state(tmp_path / "runs/tiny/last.pt")["step"] < 40
+    for out in ("tiny", "straight"):
+        process = spawn([*words, "--out", out], *two_processes())
+        _, error = process.communicate(timeout=300)
+        assert process.returncode == 0, error
+    one, other = gptviz.load(tmp_path / "tiny").model, gptviz.load(tmp_path / "straight").model
+    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
+
+
+@pytest.mark.slow
+def test_a_compiled_run_learns_the_same(text_file: Path, tmp_path: Path):
+    words = [str(text_file), "--out", "plain", *SHORT, "--steps", "2"]
+    words[words.index("dropout=0.1")], words[words.index("n_layer=2")] = "dropout=0.0", "n_layer=1"
+    assert cli.main(words) == 0
+    process = spawn([*words, "--out", "compiled", "--compile"])
+    _, error = process.communicate(timeout=900)
+    assert process.returncode == 0, error
+    one, two = (state(tmp_path / "runs" / name / "last.pt")["history"] for name in ("plain", "compiled"))
+    assert [e["loss"] for e in two] == pytest.approx([e["loss"] for e in one], abs=1e-4)
+
+
 BAD: dict[str, tuple[list[str], str]] = {
-    "nothing": ([], "The following arguments are required: TEXT, --out. --help lists what there is."),
+    "nothing": ([], "The following arguments are required: --out. --help lists what there is."),
     "unknown flag": (["TEXT", "--out", "x", "--stepz", "3"], "Unrecognized arguments: --stepz 3."),
     "not a number": (["TEXT", "--out", "x", "--steps", "many"], "Argument --steps: invalid int value: 'many'."),
     "no such preset": (["TEXT", "--out", "x", "--preset", "gpt5"], "Argument --preset: invalid choice: 'gpt5'"),
@@ -224,6 +281,8 @@ BAD: dict[str, tuple[list[str], str]] = {
     "small embedding": (["TEXT", "--out", "x", "--set", "vocab_size=100"], "vocab_size = 100 is less than the"),
     "out is a file": (["TEXT", "--out", "full/notes.txt"], "is a file: a checkpoint is a folder"),
     "out is full": (["TEXT", "--out", "full"], "holds 'notes.txt', which saving here would remove"),
+    "no data set": (["hf:", "--out", "x"], "could not be fetched from the Hub"),
+    "sharded alone": (["TEXT", "--out", "x", *MODEL, "--fsdp"], "Sharding needs several processes: start them with"),
     "run within out": (["TEXT", "--out", "x", "--state", "x/run"], "--state x/run is in --out x, which is replaced"),
 }
 
@@ -252,10 +311,10 @@ def test_another_vocabulary_than_the_run_s_is_refused(
 
 
 def test_the_exit_status_of_the_process():
-    process = spawn(["--out", "x"])
+    process = spawn(["text.txt"])
     out, error = process.communicate(timeout=120)
     assert (process.returncode, out) == (2, "")
-    assert error == "gptviz.training: The following arguments are required: TEXT. --help lists what there is.\n"
+    assert error == "gptviz.training: The following arguments are required: --out. --help lists what there is.\n"
 
 
 def test_weights_that_sixteen_bits_would_hurt_stay_in_32(

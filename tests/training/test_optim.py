@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from gptviz import GPT
-from gptviz.training.optim import Muon, optimizers, orthogonalise, schedule
+from gptviz.training.optim import Muon, optimizers, orthogonalise
+from gptviz.training.options import schedule
 
 
 def test_the_rate_rises_stays_and_falls_to_one_percent():

@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from gptviz.figures import style
 from gptviz.ui.components import plot as plot_module
 from gptviz.ui.components import tiles as tiles_module
 from gptviz.ui.components.tiles import MASKED, Row, Tile
@@ -92,6 +93,39 @@ def test_a_figure_travels_as_one_document_with_arrays_as_base64():
     assert document["options"] == {"alt": 'say "hi"'}
     assert sent["customdata"] == [["<b>x</b>"]]
     assert len(payload) < 1.8 * z.nbytes  # a list of numbers takes 5
+
+
+def test_a_figure_is_written_as_plotly_writes_it():
+    arrays = {
+        "x": np.arange(3),
+        "y": np.array([0.5, np.nan, np.inf]),
+        "z": np.arange(6, dtype=np.float32).reshape(3, 2).T,
+        "ids": ["a", None, "</script>"],
+        "customdata": np.array([["<b>", 1], ["é", None]], dtype=object),
+        "xaxis": "x",
+    }
+    scatter = {"type": "scatter", "x": [1.5, float("nan")], "y": np.array([True, False]), "mode": "markers"}
+    figure = go.Figure([{"type": "heatmap", **arrays}, scatter], {"template": "none", "width": np.int64(40)})
+    sent, theirs = json.loads(plot_module.encode(figure, {}))["figure"], json.loads(figure.to_json())
+    assert sent["layout"] == theirs["layout"]
+    for ours, expected in zip(sent["data"], theirs["data"], strict=True):
+        assert set(ours) == set(expected)
+        for name, value in expected.items():
+            np.testing.assert_array_equal(numbers(ours[name]), numbers(value))
+
+
+def numbers(value):
+    """What plotly.js makes of a property."""
+    if not isinstance(value, dict):
+        return value
+    flat = np.frombuffer(base64.b64decode(value["bdata"]), value["dtype"])
+    return flat.reshape([int(n) for n in value["shape"].split(",")]) if "shape" in value else flat
+
+
+def test_what_no_figure_can_hold_is_refused():
+    figure = style.figure([{"type": "bar", "x": [{1, 2}]}], {}, "light")
+    with pytest.raises(TypeError):
+        plot_module.encode(figure, {})
 
 
 def test_plotly_js_is_copied_once_and_is_the_installed_one(tmp_path):

@@ -1,16 +1,22 @@
-"""A configuration to be edited: a widget a field that sizes depend on, each with its meaning. Needs no torch."""
+"""A configuration to be edited: a field each that sizes depend on, with its meaning. Needs no torch.
+
+The session keeps each value under a name that has the starting point in it: choosing another one goes on from that
+one's values. Two configurations are apart by their `side`.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import streamlit as st
 
-from gptviz.config import PRESETS, GPTConfig
+from gptviz.config import LARGEST, PRESETS, GPTConfig
 from gptviz.sizing import read_fields
+from gptviz.ui.components.form import Field, Follow, Group, form
 
 BUNDLED = Path(__file__).parents[3] / "checkpoints"
 
@@ -41,15 +47,15 @@ BIASES = {
     "norm_bias": "On each layernorm.",
     "unembed_bias": "On the output layer.",
 }
-FIELDS = (*SIZES, *ARCHITECTURE, *BIASES)
+FIELDS = {**SIZES, **ARCHITECTURE, **BIASES}
 DEFAULTS = {field.name: field.default for field in fields(GPTConfig)}
 HINTS = get_type_hints(GPTConfig)
 DERIVED = ("n_kv_head", "d_head", "d_mlp", "d_rotary", "attn_scale")
 
 
-@st.cache_data(show_spinner=False, max_entries=64)
+@st.cache_resource(show_spinner=False, max_entries=1)
 def starting_points() -> dict[str, dict[str, Any]]:
-    """Fields by name: the bundled models first, then the presets."""
+    """Fields by name: the bundled models first, then the presets. Shared by all sessions: read-only."""
     bundled = {
         path.parent.name: without_derived(read_fields(str(path))) for path in sorted(BUNDLED.glob("*/config.json"))
     }
@@ -63,35 +69,49 @@ def without_derived(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in DERIVED or follows[name] != value}
 
 
-def made(values: Mapping[str, Any]) -> GPTConfig:
-    """The configuration. Raises GptvizError for fields that make none, those that follow from others included."""
-    return GPTConfig.from_dict(GPTConfig.from_dict(values).to_dict())
+@functools.lru_cache(maxsize=64)
+def started(name: str) -> GPTConfig:
+    """The configuration of that name before any edit."""
+    return GPTConfig.from_dict(starting_points()[name])
 
 
-def edit(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of the starting point of that name as the widgets have them, whether or not they make a model."""
-    known = {**DEFAULTS, **values}
-    start = GPTConfig.from_dict(values)
-    edited = dict(values)
-    sizes = st.columns(2)
-    for number, (field, meaning) in enumerate(SIZES.items()):
-        with sizes[number % 2]:
-            edited[field] = _widget(name, field, meaning, known[field], start)
-    for title, group in (("Architecture", ARCHITECTURE), ("Biases", BIASES)):
-        with st.expander(title):
-            for field, meaning in group.items():
-                edited[field] = _widget(name, field, meaning, known[field], start)
-    return edited
+def edited(name: str, side: str = "") -> GPTConfig:
+    """The configuration as the fields have it. Raises GptvizError where they make none."""
+    chosen = {field: _field(name, field, side).value for field in FIELDS}
+    config = GPTConfig.from_dict({**starting_points()[name], **chosen})
+    if max(config.d_head, config.d_mlp) > LARGEST:
+        return GPTConfig.from_dict(config.to_dict())  # which refuses what follows from others as if it were given
+    return config
 
 
-def _widget(name: str, field: str, meaning: str, value: Any, start: GPTConfig) -> Any:
-    """One field. Its key names the starting point, so that choosing another one starts from that one's values."""
-    shared: dict[str, Any] = dict(key=f"{name}.{field}", help=meaning, bind="query-params")
+def edit(which: Field, side: str, follow: Follow) -> None:
+    """The form: `which` chooses the starting point; sizes; the rest folded away."""
+    name = which.value
+    groups = [Group(fields=[which])]
+    for title, members in (("", SIZES), ("Architecture", ARCHITECTURE), ("Biases", BIASES)):
+        groups.append(Group(title=title, fields=[_field(name, field, side) for field in members]))
+    form(groups, key=f"{side}fields", follow=follow, reset=f"Back to {name}")
+
+
+def choice(key: str, label: str, first: str, meaning: str) -> Field:
+    """Where editing starts."""
+    names = tuple(starting_points())
+    return Field(name=key, label=label, help=meaning, kind="choice", start=first, options=names, startable=False)
+
+
+def _field(name: str, field: str, side: str) -> Field:
+    return replace(_template(name, field), name=f"{side}{name}.{field}")
+
+
+@functools.lru_cache(maxsize=1024)
+def _template(name: str, field: str) -> Field:
+    """The field of a starting point, still without its side."""
+    start = {**DEFAULTS, **starting_points()[name]}[field]
+    plain = Field(name=field, label=field, help=FIELDS[field], kind="number", start=start)
     if HINTS[field] is bool:
-        return st.checkbox(field, value, **shared)
-    if choices := [choice for choice in get_args(HINTS[field]) if isinstance(choice, str)]:
-        return st.selectbox(field, choices, choices.index(value), **shared)
+        return replace(plain, kind="switch")
+    if choices := tuple(choice for choice in get_args(HINTS[field]) if isinstance(choice, str)):
+        return replace(plain, kind="choice", options=choices)
     if HINTS[field] is float:
-        return st.number_input(field, value=float(value), step=0.05, format="%.2f", **shared)
-    placeholder = f"{getattr(start, field):,}" if value is None else None
-    return st.number_input(field, value=value, step=1, placeholder=placeholder, **shared)
+        return replace(plain, step=0.05)
+    return replace(plain, placeholder=f"{getattr(started(name), field):,}" if start is None else "")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 LETTERS = (
@@ -55,7 +57,7 @@ def compute() -> None:
 
 def growth() -> None:
     _formula(
-        r"\text{T × T products} = 4\, L\, B\, T^2 H D \qquad \text{all else} \propto T "
+        r"T \times T\ \text{products} = 4\, L\, B\, T^2 H D \qquad \text{all else} \propto T "
         r"\qquad N(L) = N_0 + L\, N_{block}",
         "Both are equal where T = (linear part of one token) / (4 L H D). FlashAttention saves the T × T memory, not "
         "the operations: [Dao et al. 2022](https://arxiv.org/abs/2205.14135).",
@@ -64,7 +66,16 @@ def growth() -> None:
 
 def compare() -> None:
     _formula(
-        r"\text{ratio} = \frac{\text{chosen}}{\text{other}}",
+        r"\text{ratio} = \frac{A}{B}",
         "Grouped-query attention (H_kv < H) shrinks the KV cache, and hardly the parameters: "
         "[Ainslie et al. 2023](https://arxiv.org/abs/2305.13245).",
     )
+
+
+FORMULAS: dict[str, Callable[[], None]] = {
+    "Parameters": parameters,
+    "Memory": memory,
+    "Operations": compute,
+    "Growth": growth,
+    "Compare": compare,
+}

@@ -13,8 +13,9 @@ from gptviz.figures import growth as areas
 from gptviz.figures import sizing as figures
 from gptviz.sizing import Growth, Workload, plain, si
 from gptviz.ui.components.plot import plot
-from gptviz.ui.sizing import editor, formulas
-from gptviz.ui.sizing.controls import BOUND, Chosen
+from gptviz.ui.sizing import editor
+from gptviz.ui.sizing.chosen import Chosen, other
+from gptviz.ui.sizing.text import section
 from gptviz.ui.state import theme
 from gptviz.ui.table import table
 
@@ -23,35 +24,32 @@ def growth(chosen: Chosen) -> None:
     """Operations and memory over context, parameters over depth."""
     config, workload = chosen.config, chosen.workload
     at, here = sizing.contexts(config), (workload.tokens(config), "chosen context")
-    st.subheader("With context")
     left, right = st.columns(2, gap="large")
     with left:
-        st.caption(
-            f"From {sizing.crossing(config):,} tokens on, attention's T × T products cost more than all other products."
-        )
+        crossing = f"From {sizing.crossing(config):,} tokens on, its T × T products cost more than all other products."
+        st.html(section("Operations with context", crossing))
         names = {"linear": "all else (grows as T)", "quadratic": "T × T products"}
         work = sizing.flops_over_context(config, workload, at)
         _draw(work, names, "growth_flops", ("context, tokens", "operations", "FLOP"), here)
     with right:
-        st.caption("KV cache and activations grow with every token; only explicit attention grows as the square.")
+        st.html(section("Memory with context", "Only explicit attention grows as the square."))
         names = {"constant": "weights and their like", "linear": "grows as T", "quadratic": "T × T weights"}
         held = sizing.memory_over_context(config, workload, at)
         _draw(held, names, "growth_memory", ("context, tokens", "memory", "B"), here)
-    st.subheader("With depth")
-    st.caption("Every block adds the same: depth costs in proportion, and the embeddings stay.")
+    st.html(section("Parameters with depth", "Every block adds the same; the embeddings stay."))
     names = {"constant": "embeddings, final norm, output", "linear": "blocks"}
     sizes = sizing.parameters_over_depth(config, sizing.depths(config))
     _draw(sizes, names, "growth_depth", ("n_layer", "parameters", ""), (config.n_layer, "this model"))
-    formulas.growth()
 
 
 def _draw(grown: Growth, names: dict[str, str], key: str, axes: tuple[str, str, str], now: tuple[int, str]) -> None:
     parts = {kind: (name, getattr(grown, kind)) for kind, name in names.items() if any(getattr(grown, kind))}
     x, y, unit = axes
-    figure = areas.growth(grown.at, parts, x=x, y=y, unit=unit, now=now, theme=theme())
+    figure = areas.growth(grown.at, parts, x=x, unit=unit, now=now, theme=theme())
     plot(figure, key=key, alt=f"{y} over {x}, split into {', '.join(names.values())}")
 
 
+SIDES = "A is the configuration in the sidebar, B the one above."
 MEASURES: dict[str, tuple[Callable[[GPTConfig, Workload], int], str]] = {
     "Parameters": (lambda config, workload: sizing.n_params(config), ""),
     "Memory": (lambda config, workload: sizing.memory(config, workload).total, "B"),
@@ -62,23 +60,23 @@ MEASURES: dict[str, tuple[Callable[[GPTConfig, Workload], int], str]] = {
 
 
 def compare(chosen: Chosen) -> None:
-    """The edited configuration beside another, under the same workload."""
-    st.subheader("Side by side")
-    points = editor.starting_points()
-    names = list(points)
-    other = st.selectbox("Compare with", names, names.index("gpt2"), key="other", help="As it was published.", **BOUND)
-    theirs = GPTConfig.from_dict(points[other])
+    """Configurations A (the sidebar's) and B, under the same workload."""
+    name, theirs = other()
     context = min(chosen.workload.tokens(chosen.config), theirs.block_size)
     workload = replace(chosen.workload, context=context)
-    st.caption(f"Both with {context:,} tokens a sequence, and the use, batch and number format chosen above.")
-    models = {f"{chosen.name} (chosen)": chosen.config, f"{other} (other)": theirs}
+    models = {f"A: {_named(chosen.name, chosen.config)}": chosen.config, f"B: {_named(name, theirs)}": theirs}
+    same = f"Both with {context:,} tokens a sequence, and the use, batch and number format chosen above."
     left, right = st.columns(2, gap="large")
-    left.html(_measures(models, workload))
-    right.html(_differences(models))
-    components = {name: sizing.component_counts(config) for name, config in models.items()}
+    left.html(section("Side by side", SIDES, same, table=_measures(models, workload)))
+    right.html(section("What differs", table=_differences(models)))
+    st.html(section("Parameters of both"))
+    components = {label: sizing.component_counts(config) for label, config in models.items()}
     figure = figures.component_bars(components, theme=theme())
     plot(figure, key="compare", alt="The parameters of both by component, as bars")
-    formulas.compare()
+
+
+def _named(name: str, config: GPTConfig) -> str:
+    return name if config == editor.started(name) else f"{name}, edited"
 
 
 def _measures(models: dict[str, GPTConfig], workload: Workload) -> str:
@@ -86,7 +84,7 @@ def _measures(models: dict[str, GPTConfig], workload: Workload) -> str:
     for label, (measure, unit) in MEASURES.items():
         mine, theirs = (measure(config, workload) for config in models.values())
         rows.append((label, *(si(number, unit) for number in (mine, theirs)), f"{plain(mine / theirs)} ×"))
-    return table(["", *models, "Ratio"], rows, theme=theme())
+    return table(["", *models, "A / B"], rows, theme=theme())
 
 
 def _differences(models: dict[str, GPTConfig]) -> str:
@@ -94,7 +92,7 @@ def _differences(models: dict[str, GPTConfig]) -> str:
     mine, theirs = (config.to_dict() for config in models.values())
     named = [name for name in editor.FIELDS if mine[name] != theirs[name]]
     rows = [(name, _shown(mine[name]), _shown(theirs[name])) for name in named]
-    return table(["Fields that differ", *models], rows or [("none", "", "")], theme=theme())
+    return table(["Field", *models], rows or [("none", "", "")], theme=theme())
 
 
 def _shown(value: object) -> str:

@@ -12,58 +12,24 @@ from gptviz.figures import roofline as roof
 from gptviz.figures import sizing as figures
 from gptviz.sizing import Accelerator, Line, Pace, Workload, count, plain, share, si
 from gptviz.ui.components.plot import plot
-from gptviz.ui.sizing import formulas
-from gptviz.ui.sizing.controls import BOUND, Chosen, choose_accelerator
+from gptviz.ui.sizing.chosen import Chosen, accelerator, linear_biases
+from gptviz.ui.sizing.text import section
 from gptviz.ui.state import theme
 from gptviz.ui.table import table
 
 BATCHES = [4**power for power in range(6)]
-
-
-def headline(chosen: Chosen) -> None:
-    """The four numbers people ask for."""
-    config, workload = chosen.config, chosen.workload
-    need, work = sizing.memory(config, workload), sizing.flops(config, workload)
-    token = sizing.kv_cache(config, Workload(context=1, dtype=workload.dtype))
-    numbers = {
-        "Parameters": (f"{sizing.n_params(config):,}", "As PyTorch counts: tied weights once."),
-        "Memory": (si(need.total, "B"), "All that the use above takes. GB are 10⁹ bytes."),
-        "Training step" if workload.training else "Prefill": (
-            si(work.total, "FLOP"),
-            "Of the whole batch.",
-        ),
-        "KV cache a token": (si(token, "B"), "2 × n_layer × n_kv_head × d_head numbers."),
-    }
-    st.html("<style>[data-testid=stMetricValue]{font-size:1.25rem}</style>")  # room for 174,604,259,328
-    with st.container(horizontal=True, gap="medium"):
-        for label, (value, meaning) in numbers.items():
-            st.metric(label, value, help=meaning, width="content")
+COUNTED = "Matrix products, two operations a multiply-add, over the full T × T square of attention."
+ROOF = "Under the slope memory sets it, under the flat roof arithmetic does."
+SIXTEEN_BITS = "The accelerator's FLOP/s are those of 16-bit arithmetic: in float32 it reaches less."
 
 
 def parameters(chosen: Chosen) -> None:
     """The ledger, and the same as areas."""
-    st.subheader("The ledger")
-    lines = sizing.ledger(chosen.config, linear_biases=_biases_counted())
-    st.html(_ledger(lines))
-    st.caption(sizing.biases_sentence(chosen.config))
-    st.subheader("Where they are")
-    st.caption("Areas are in proportion to parameters. The frame holds all blocks together.")
+    lines = sizing.ledger(chosen.config, linear_biases=linear_biases())
+    st.html(section("The ledger", sizing.biases_sentence(chosen.config), table=_ledger(lines)))
+    st.html(section("Where they are", "Areas are in proportion to parameters. The frame holds all blocks together."))
     figure = figures.parameter_treemap(_tiles(lines), theme=theme())
     plot(figure, key="treemap", alt="The parts of the model as areas in proportion to their parameters")
-    formulas.parameters()
-
-
-def _biases_counted() -> bool:
-    said = st.segmented_control(
-        "Biases of linear layers",
-        ["counted", "left out"],
-        default="counted",
-        required=True,
-        key="biases",
-        help="Courses print the ledger without them; PyTorch counts them.",
-        **BOUND,
-    )
-    return said == "counted"
 
 
 def _ledger(lines: Sequence[Line]) -> str:
@@ -98,32 +64,27 @@ def memory(chosen: Chosen) -> None:
     parts, fits = need.parts(), sizing.fits(need.total)
     left, right = st.columns([2, 3], gap="large")
     with left:
-        st.subheader("What takes memory")
         rows = [(name, si(size, "B"), share(size / need.total)) for name, size in parts.items()]
         rows.append(("Total", si(need.total, "B"), share(1)))
-        st.html(table(["Part", "Bytes", "Share"], rows, theme=theme(), strong=[len(rows) - 1]))
+        parts_table = table(["Part", "Bytes", "Share"], rows, theme=theme(), strong=[len(rows) - 1])
+        st.html(section("What takes memory", table=parts_table))
     with right:
-        st.subheader("Fits on")
-        st.caption("What ends before the dotted line fits into that memory.")
+        st.html(section("Fits on", "What ends before the dotted line fits into that memory."))
         sizes = {fit.name: float(fit.size) for fit in fits}
         words = [f"✓ fits: {share(fit.share)}" if fit.fits else f"✗ {count(fit.n)} needed" for fit in fits]
         figure = figures.fit_bars(sizes, parts, words, theme=theme())
         plot(figure, key="fits", alt="The share of each memory size that is needed, as bars")
-    formulas.memory()
 
 
 def compute(chosen: Chosen) -> None:
     """Operations by product, and what sets the pace on an accelerator."""
     left, right = st.columns([2, 3], gap="large")
     with left:
-        st.subheader("Operations")
-        st.caption("Matrix products, two operations a multiply-add, over the full T × T square of attention.")
-        st.html(_operations(chosen.config, chosen.workload))
+        st.html(section("Operations", COUNTED, table=_operations(chosen.config, chosen.workload)))
     with right:
-        st.subheader("What sets the pace")
-        st.caption("Under the slope memory sets it, under the flat roof arithmetic does.")
-        _pace(chosen.config, chosen.workload, choose_accelerator())
-    formulas.compute()
+        wide = chosen.workload.dtype == "float32"
+        st.html(section("What sets the pace", ROOF, *([SIXTEEN_BITS] if wide else [])))
+        _pace(chosen.config, chosen.workload, accelerator())
 
 
 def _operations(config: GPTConfig, workload: Workload) -> str:

@@ -47,9 +47,13 @@ class Table:
             if len(given) != shape[0] or any(len(row) != shape[1] for row in given):
                 raise ValueError(f"{name} must have {shape[0]} rows of {shape[1]} cells.")
         if self.levels.shape != shape or not np.issubdtype(self.levels.dtype, np.integer):
-            raise ValueError(f"levels must be whole numbers of shape {shape}, not {self.levels.dtype} {self.levels.shape}.")
+            raise ValueError(
+                f"levels must be whole numbers of shape {shape}, not {self.levels.dtype} {self.levels.shape}."
+            )
         if self.levels.size and not 0 <= self.levels.min() <= self.levels.max() < len(self.colours):
-            raise ValueError(f"levels index {len(self.colours)} colours: {self.levels.min()} to {self.levels.max()} do not.")
+            raise ValueError(
+                f"levels index {len(self.colours)} colours: {self.levels.min()} to {self.levels.max()} do not."
+            )
 
 
 def cells(

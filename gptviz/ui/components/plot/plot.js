@@ -38,6 +38,8 @@ function start(root) {
   document.addEventListener("gptviz-values", ({ detail }) => replace(host, detail), { signal });
   host.observer = new ResizeObserver(() => requestAnimationFrame(() => resize(host)));
   host.observer.observe(frame);
+  host.sight = new IntersectionObserver(([{ isIntersecting }]) => (host.inSight = isIntersecting));
+  host.sight.observe(frame);
   hosts.set(root, host);
   return host;
 }
@@ -53,6 +55,7 @@ function stop(root) {
   hosts.delete(root);
   host.turn += 1;
   host.observer.disconnect();
+  host.sight.disconnect();
   host.gone.abort();
   if (host.Plotly) host.Plotly.purge(host.node);
   host.frame.remove();
@@ -98,6 +101,10 @@ function merge(under, over) {
   return both;
 }
 
+function background(host) {
+  return getComputedStyle(host.node).getPropertyValue("--st-background-color").trim();
+}
+
 function layoutOf(host, figure, options) {
   const layout = { uirevision: "kept", ...figure.layout, height: options.height };
   const template = layout.template ?? {};
@@ -109,8 +116,7 @@ function layoutOf(host, figure, options) {
 
 function download(host, format) {
   const { data, layout, clientWidth: width, clientHeight: height } = host.node;
-  const background = getComputedStyle(host.node).getPropertyValue("--st-background-color").trim();
-  const figure = { data, layout: { ...layout, paper_bgcolor: background } };
+  const figure = { data, layout: { ...layout, paper_bgcolor: background(host) } };
   return host.Plotly.downloadImage(figure, { format, width, height, scale: 3, filename: "gptviz" });
 }
 
@@ -136,14 +142,22 @@ function report(host, { points }) {
   host.send({ x, y, z: z ?? null, customdata: customdata ?? null, curve });
 }
 
+// Once the browser has nothing else to do: what nobody sees yet lets the rest go first.
+function rest() {
+  const wait = window.requestIdleCallback ?? ((then) => setTimeout(then, 100));
+  return new Promise((resolve) => wait(resolve, { timeout: 500 }));
+}
+
 async function draw(host, { figure, options }) {
   const turn = ++host.turn;
   host.node.style.height = `${options.height}px`;
   host.node.classList.toggle("clickable", options.clickable);
   host.clickable = options.clickable;
   host.Plotly = await load(options.source);
+  if (host.inSight === false) await rest();
   if (turn !== host.turn) return; // a later run has overtaken this one, or the component is gone
   const layout = layoutOf(host, figure, options);
+  host.background = background(host);
   host.fixed = !layout.autosize;
   host.width = host.frame.clientWidth;
   host.config ??= configOf(host, layout); // made once: react starts over, zoom lost, when the configuration differs
@@ -159,19 +173,17 @@ function replace(host, { plot, z, alt }) {
   const { figure, options } = JSON.parse(host.text);
   if (plot !== options.key || z.length !== figure.data[0].z?.bdata?.length) return;
   const swap = (text, before, after) => text.replace(before, () => after);
-  const written = (base64) => base64.replaceAll("/", "\\u002f"); // so Python's plotly writes it
-  const text = swap(host.text, written(figure.data[0].z.bdata), written(z));
+  const text = swap(host.text, figure.data[0].z.bdata, z);
   show(host, swap(text, JSON.stringify(options.alt), JSON.stringify(alt)));
 }
 
 function show(host, text) {
-  const look = getComputedStyle(host.node).getPropertyValue("--st-background-color") + text;
-  if (look === host.look) return; // nothing to draw anew
-  Object.assign(host, { look, text });
+  if (text === host.text && background(host) === host.background) return; // nothing to draw anew
+  host.text = text;
   host.message.textContent = "";
   draw(host, JSON.parse(text)).catch((error) => {
     host.message.textContent = error.message;
-    host.look = undefined; // so that the next run tries again
+    host.background = undefined; // so that the next run tries again
     if (!host.drawn) host.node.style.height = "0";
   });
 }

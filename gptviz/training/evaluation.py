@@ -23,6 +23,11 @@ class Evaluation(NamedTuple):
     bits_per_byte: float
 
 
+def rounded_figures(result: Evaluation) -> dict[str, float]:
+    """As a card holds them."""
+    return {name: round(value, 5) for name, value in result._asdict().items()}
+
+
 class Window(NamedTuple):
     ids: Tensor  # (T + 1,): the bos, then ids
     fresh: int  # how many of the last targets no window before it has counted

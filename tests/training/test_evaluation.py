@@ -9,7 +9,7 @@ from torch import Tensor
 
 from gptviz import GPT, GPTConfig, Tokenizer
 from gptviz.training import evaluate
-from gptviz.training.evaluate import story_windows
+from gptviz.training.evaluation import story_windows
 
 STORIES = ["Once upon a time, Lily saw a cake.", "Ben! ", "🤗 Tom went to the park. " * 6, "a"]
 

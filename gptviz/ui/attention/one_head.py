@@ -1,0 +1,199 @@
+"""One head: the stages from q · k to what it adds to the stream."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import plotly.graph_objects as go
+import streamlit as st
+
+from gptviz.figures import style
+from gptviz.figures.attention import (
+    Weights,
+    attention_heatmap,
+    attention_values,
+    stage_heatmap,
+    vectors_heatmap,
+)
+from gptviz.ui import state
+from gptviz.ui.attention.cell import cell_arithmetic, choose_cell
+from gptviz.ui.components.ahead import ahead
+from gptviz.ui.components.plot import plot
+from gptviz.ui.selection import Selection
+
+if TYPE_CHECKING:
+    from gptviz.analysis import HeadOutput, Stages
+
+WIDEST = 620  # pixels, of the large matrix
+
+STAGES = {
+    "raw": ("q · k", "The dot product of every query with every key.", r"S_{ij} = q_i \cdot k_j"),
+    "scaled": (
+        "scaled",
+        "Divided by √D, so that the scores keep the same spread however wide a head is.",
+        r"S_{ij} = \frac{q_i \cdot k_j}{\sqrt{D}}",
+    ),
+    "biased": (
+        "+ position bias",
+        "ALiBi lowers a score in proportion to the distance.",
+        r"S_{ij} = \frac{q_i \cdot k_j}{\sqrt{D}} - m\,|i - j|",
+    ),
+    "masked": (
+        "masked",
+        "The future is set to −∞: no query may look there.",
+        r"S_{ij} = -\infty \;\text{ for }\; j > i",
+    ),
+    "pattern": (
+        "softmax",
+        "Every row becomes shares that sum to 1: how much each token takes from each other one.",
+        r"A_{ij} = \frac{e^{S_{ij}}}{\sum_k e^{S_{ik}}}",
+    ),
+    "values": (
+        "× V",
+        "Each token takes its shares of the other tokens' values: a row of z is their mix.",
+        r"z_i = \sum_j A_{ij}\, v_j",
+    ),
+    "output": (
+        "× W_O",
+        "The head's rows of W_O bring its mix back to the width of the stream, to which it is added.",
+        r"o_i = z_i\, W_O^{(h)}, \qquad \text{attention} = \sum_h o^{(h)} + b_O",
+    ),
+}
+SCALES: dict[Weights, str] = {"0-1": "0 to 1", "max": "this head’s maximum", "log": "log"}
+VECTORS = ("values", "output")  # stages with a row a token, not a cell for each two
+
+
+def one_head(chosen: Selection, layer: int, head: int) -> None:
+    from gptviz.analysis import attention_stages
+
+    stages = attention_stages(chosen.run, layer, head)
+    stage = choose_stage(chosen, stages)
+    title, sentence, formula = STAGES[stage]
+    st.caption(sentence)
+    if stage in VECTORS:
+        figure = vectors_figure(chosen, layer, head, stage)
+        plot(sized(figure, chosen), key="attention_vectors", alt=alternative(layer, head, f"{title}, a row a token"))
+    else:
+        weights = stage == "pattern"
+        figure = pattern_figure(chosen, stages.pattern, layer) if weights else scores_figure(chosen, stages, stage)
+        alt = alternative(layer, head, f"{title} of every query and key")
+        plot(sized(figure, chosen), key="attention_heatmap", alt=alt, on_click=choose_cell)
+        if weights:
+            send_ahead(chosen, layer)
+        cell_arithmetic(chosen, stages, layer)
+    explain(chosen, formula)
+
+
+def choose_stage(chosen: Selection, stages: Stages) -> str:
+    hides = chosen.variant.causal or any(chosen.config.windows)
+    absent = {"biased": stages.bias is None, "masked": not hides}
+    return st.segmented_control(
+        "Stage",
+        [name for name in STAGES if not absent.get(name)],
+        default="pattern",
+        required=True,
+        key="stage",
+        bind="query-params",
+        format_func=lambda name: STAGES[name][0],
+    )
+
+
+def sized(figure: go.Figure, chosen: Selection) -> go.Figure:
+    """At most WIDEST: what is beyond is taken off both sides, as the matrix is square."""
+    beyond = max(0, figure.layout.width - WIDEST)
+    width, height = figure.layout.width - beyond, figure.layout.height - beyond
+    return figure.update_layout(uirevision=f"{len(chosen.ids)}", width=width, height=height)
+
+
+def explain(chosen: Selection, formula: str) -> None:
+    turned = " q and k are taken after their rotation." if chosen.variant.pos_encoding == "rotary" else ""
+    with st.expander("Formula"):
+        st.latex(formula)
+        st.caption(
+            f"D = {chosen.config.d_head} (d_head), i the query, j the key.{turned} Scaled dot-product attention: "
+            "[Vaswani et al. 2017, equation 1](https://arxiv.org/abs/1706.03762)."
+        )
+
+
+def alternative(layer: int, head: int, what: str) -> str:
+    return f"Layer {layer}, head {head}: {what}."
+
+
+def send_ahead(chosen: Selection, layer: int) -> None:
+    """So that a click on another head is answered by the browser, where the figures differ in their numbers alone."""
+    if st.session_state.scale == "max" or st.session_state.hide_first:
+        return
+    values, alts = other_heads(chosen.variant, chosen.ids, layer, chosen)
+    ahead(values, alts, key="heads_ahead", tiles="heads", plot="attention_heatmap")
+
+
+@st.cache_resource(show_spinner=False, max_entries=24)
+def other_heads(
+    variant: state.Variant, ids: tuple[int, ...], layer: int, _chosen: Selection
+) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The numbers and words of the heads that a click may choose next: those of this layer first."""
+    layers = sorted(range(_chosen.config.n_layer), key=lambda other: abs(other - layer))
+    heads = [(other, head) for other in layers for head in range(_chosen.config.n_head)]
+    title = STAGES["pattern"][0]
+    return (
+        {f"{at}.{head}": attention_values(_chosen.run.pattern(at, head), _chosen.hidden(at)) for at, head in heads},
+        {f"{at}.{head}": alternative(at, head, f"{title} of every query and key") for at, head in heads},
+    )
+
+
+def scores_figure(chosen: Selection, stages: Stages, stage: str) -> go.Figure:
+    return stage_heatmap(getattr(stages, stage), chosen.labels, theme=chosen.theme, title="")
+
+
+def pattern_figure(chosen: Selection, pattern: np.ndarray, layer: int) -> go.Figure:
+    from gptviz.analysis import without_first
+
+    scale, hide = pattern_controls(chosen)
+    if hide:
+        rest = without_first(pattern)
+        hidden = chosen.hidden(layer) | np.isnan(rest)
+        return attention_heatmap(rest, chosen.labels, theme=chosen.theme, scale=scale, masked=hidden)
+    error = float(np.abs(pattern.sum(1) - 1).max())
+    st.caption(f"Check: every row sums to 1; the largest error is {style.number(error)}.")
+    return attention_heatmap(pattern, chosen.labels, theme=chosen.theme, scale=scale, masked=chosen.hidden(layer))
+
+
+def pattern_controls(chosen: Selection) -> tuple[Weights, bool]:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        scale = st.segmented_control(
+            "Colour scale",
+            list(SCALES),
+            default="0-1",
+            required=True,
+            key="scale",
+            bind="query-params",
+            format_func=SCALES.__getitem__,
+        )
+        hide = st.toggle(
+            "Hide the first token",
+            key="hide_first",
+            bind="query-params",
+            disabled=len(chosen.ids) < 2,
+            help="Heads with nothing to say rest on the first token. Without it, each row is made to sum to 1 again.",
+        )
+    return scale, hide and len(chosen.ids) > 1
+
+
+def vectors_figure(chosen: Selection, layer: int, head: int, stage: str) -> go.Figure:
+    output = head_outputs(chosen.variant, chosen.ids, layer, head)
+    if stage == "values":
+        words, error = "the pattern times the values is hook_z", output.mix_error
+    else:
+        words, error = "all heads' outputs and W_O's bias sum to hook_attn_out", output.sum_error
+    st.caption(f"Check: {words}; the largest error is {style.number(error)}.")
+    rows = output.mix if stage == "values" else output.written
+    unit = "z" if stage == "values" else "o"
+    return vectors_heatmap(rows, chosen.labels, theme=chosen.theme, title=unit)
+
+
+@st.cache_resource(show_spinner=False, max_entries=24)
+def head_outputs(variant: state.Variant, ids: tuple[int, ...], layer: int, head: int) -> HeadOutput:
+    from gptviz.analysis import head_output
+
+    return head_output(state.model(variant), state.trace(variant, ids), layer, head)

@@ -1,0 +1,1 @@
+"""The parts of the Feed-forward page."""

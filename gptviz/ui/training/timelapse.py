@@ -1,0 +1,190 @@
+"""The Training page's time-lapse: one prompt under every snapshot of a run, at the step that a slider chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from gptviz.errors import GptvizError
+from gptviz.figures.attention import attention_heatmap, head_score_heatmap
+from gptviz.figures.next_token import next_token_bars
+from gptviz.figures.style import number
+from gptviz.figures.training import loss_curve, score_curve
+from gptviz.training.lapse import Lapse, read_lapse
+from gptviz.ui import state
+from gptviz.ui.components.plot import plot
+from gptviz.ui.components.scrubber import scrubber
+from gptviz.ui.markdown import literal
+from gptviz.ui.table import table
+from gptviz.ui.training.moments import Prompt, choose_prompt, moments_of, runs, version_of
+
+if TYPE_CHECKING:
+    from gptviz.analysis.timelapse import Moment
+
+INTERVAL = 0.6  # seconds between two steps of Play
+STEP = "lapse step"  # in the session: the one that is shown
+CANDIDATES = 7
+WIDEST = 560  # pixels, of the attention matrix
+KINDS = {
+    "previous_token": "previous token",
+    "induction": "induction",
+    "duplicate_token": "duplicate token",
+    "first_token": "first token",
+    "self": "self",
+}
+
+
+def show() -> None:
+    there = runs()
+    if not there:
+        _nothing_yet()
+        return
+    name = st.selectbox("Run", list(there), key="run", bind="query-params") if len(there) > 1 else next(iter(there))
+    try:
+        lapse = read_lapse(there[name])
+        assert lapse is not None  # runs() lists what has some
+        with st.spinner("Starting PyTorch: a few seconds, once for each start of the app."):
+            state.import_torch()
+        prompt = choose_prompt(str(there[name]), version_of(lapse), lapse)
+        moments = moments_of(str(there[name]), version_of(lapse), prompt.ids, lapse, len(prompt.names))
+    except GptvizError as error:
+        st.error(literal(str(error)))
+        return
+    st.fragment(lambda: _at_a_step(lapse, prompt, moments))()
+
+
+def _nothing_yet() -> None:
+    st.info(
+        "There are no snapshots yet. Train a model under **Live** with “Keep snapshots for the time-lapse” on, or from "
+        "the command line with `--snapshots ~/.gptviz/runs/timelapse/NAME`: the run then appears here."
+    )
+
+
+def _at_a_step(lapse: Lapse, prompt: Prompt, moments: list[Moment]) -> None:
+    place = st.container()
+    at = _chosen(lapse.steps)
+    _facts(lapse.cards[at], moments[at])
+    _curves(lapse, lapse.steps[at])
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        cell = _attention(prompt, moments[at])
+    with right:
+        _next_token(prompt, moments[at])
+        _lens(prompt, moments[at])
+    _heads(moments[at], cell)
+    _formulas()
+    words = [f"{step:,}" for step in lapse.steps]
+    with place:
+        scrubber("Step", words, at, key="scrubber", on_move=lambda moved: _move(lapse.steps[moved]), interval=INTERVAL)
+
+
+def _formulas() -> None:
+    with st.expander("Formula"):
+        st.latex(r"\text{loss} = -\frac{1}{T} \sum_{t} \ln p(x_{t+1} \mid x_1, \dots, x_t)")
+        st.caption(
+            "The mean cross-entropy in nats: ln of the vocabulary’s size where the model knows nothing. Validation: "
+            "stories kept from training, the same for every snapshot; training: as many of those it learns from."
+        )
+        st.latex(
+            r"\text{previous token} = \frac{1}{T-1} \sum_{t>0} A_{t,\,t-1} \qquad "
+            r"\text{induction} = \frac{1}{|R|} \sum_{t \in R} A_{t,\,r(t)+1}"
+        )
+        st.caption(
+            "A is a head’s attention, R the positions whose token came before, at r(t). An induction head looks at "
+            "what followed there, and needs an earlier head that tells each token what stood before it: "
+            "[Olsson et al. 2022](https://arxiv.org/abs/2209.11895). The logit lens: "
+            "[nostalgebraist 2020](https://www.lesswrong.com/posts/AcKRB8wDpdaN6v6ru/interpreting-gpt-the-logit-lens)."
+        )
+
+
+def _move(step: int) -> None:
+    st.session_state[STEP] = step
+    st.query_params["step"] = str(step)
+
+
+def _chosen(steps: list[int]) -> int:
+    """Which of the steps: that of the session or of the link, else the last."""
+    said = str(st.session_state.get(STEP, st.query_params.get("step", "")))
+    names = [str(step) for step in steps]
+    return names.index(said) if said in names else len(steps) - 1
+
+
+def _facts(card: Mapping[str, Any], now: Moment) -> None:
+    """One line of numbers, none of them anybody else's words."""
+    words = [f"**Step {card['step']:,}**", f"{card['tokens_seen']:,} tokens seen"]
+    for key, name in (("training", "training loss"), ("validation", "validation loss")):
+        if key in card:
+            words.append(f"{name} **{number(card[key]['nats_per_token'])}**")
+    if np.isfinite(now.loss):
+        words.append(f"on this prompt **{number(now.loss)}**")
+    st.markdown(" · ".join(words) + " (nats per token)")
+
+
+def _curves(lapse: Lapse, step: int) -> None:
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.markdown("**How wrong it is**")
+        st.caption("Loss by step. It falls in stretches: first how frequent tokens are, then what follows what.")
+        figure = loss_curve(lapse.losses(), theme=state.theme(), marker=step, log=True)
+        plot(figure, key="lapse_loss", alt="Training and validation loss by step, with a marker at the step shown.")
+    with right:
+        st.markdown("**Which heads have formed**")
+        st.caption("The best head’s score on random tokens that come twice. Induction builds on a previous-token head.")
+        figure = score_curve(lapse.scores(), theme=state.theme(), marker=step)
+        plot(figure, key="lapse_scores", alt="Best previous-token and induction score by step, with a marker.")
+
+
+def _attention(prompt: Prompt, now: Moment) -> tuple[int, int]:
+    layers, heads = now.patterns.shape[:2]
+    st.markdown("**One head’s attention**")
+    with st.container(horizontal=True):
+        layer = st.selectbox("Layer", range(layers), key="lapse_layer", bind="query-params", width=120)
+        head = st.selectbox("Head", range(heads), key="lapse_head", bind="query-params", width=120)
+    pattern = now.patterns[layer, head]
+    hidden = np.triu(np.ones_like(pattern, dtype=bool), 1) & (pattern == 0)
+    figure = attention_heatmap(pattern, prompt.labels, theme=state.theme(), masked=hidden)
+    beyond = max(0, figure.layout.width - WIDEST)
+    size = {"width": figure.layout.width - beyond, "height": figure.layout.height - beyond}
+    figure.layout.update({**size, "uirevision": str(len(prompt.ids))})
+    plot(figure, key="lapse_attention", alt=f"Layer {layer}, head {head}: attention of every query to every key.")
+    error = float(np.abs(pattern.sum(1) - 1).max())
+    st.caption(f"Check: every row sums to 1; the largest error is {number(error)}.")
+    return layer, head
+
+
+def _next_token(prompt: Prompt, now: Moment) -> None:
+    st.markdown("**The next token**")
+    st.caption("What the model expects after the prompt: the likeliest of the vocabulary, whose shares sum to 1.")
+    best = np.argsort(-now.probs, kind="stable")[:CANDIDATES]
+    labels = [prompt.names[i] for i in best]
+    figure = next_token_bars(labels, now.probs[best], theme=state.theme())
+    plot(figure, key="lapse_next", alt="The most likely next tokens and their probabilities, as bars.")
+
+
+def _lens(prompt: Prompt, now: Moment) -> None:
+    st.markdown("**Logit lens**")
+    st.caption("What would come next if the model ended after a layer: its stream, read by the final norm and W_U.")
+    depths = ["embedding", *(f"block {layer}" for layer in range(len(now.lens_token) - 1))]
+    rows = [
+        (depth, prompt.names[token], number(float(share)))
+        for depth, token, share in zip(depths, now.lens_token, now.lens_probability, strict=True)
+    ]
+    st.html(table(["after", "token", "probability"], rows, theme=state.theme()))
+    st.caption(f"Check: the last row is the model’s own output; the largest error is {number(now.lens_error)}.")
+
+
+def _heads(now: Moment, cell: tuple[int, int]) -> None:
+    st.markdown("**What the heads do on this prompt**")
+    kind = st.selectbox(
+        "Score", list(KINDS), key="lapse_score", bind="query-params", format_func=KINDS.__getitem__, width=220
+    )
+    scores = now.scores[kind]
+    if np.isnan(scores).all():
+        st.info("This prompt has no place for it, so there is nothing to measure: it takes repeated words.")
+        return
+    st.caption("How much of each head’s attention goes there, mean over the positions that have such a token.")
+    figure = head_score_heatmap(scores, theme=state.theme(), name=KINDS[kind], selected=cell)
+    plot(figure, key="lapse_heads", alt=f"{KINDS[kind]} score of every head.")

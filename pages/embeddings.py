@@ -1,0 +1,19 @@
+"""From text to the vectors that enter the first block: tokens, embeddings, positions."""
+
+from gptviz.ui.embeddings.positions import positions
+from gptviz.ui.embeddings.tokens import tokens
+from gptviz.ui.embeddings.vectors import vectors
+from gptviz.ui.embeddings.vocabulary import vocabulary
+from gptviz.ui.frame import Selection, frame
+
+
+def draw(chosen: Selection) -> None:
+    tokens(chosen)
+    vectors(chosen)
+    positions(chosen)
+    vocabulary(chosen)
+
+
+frame(
+    "Embeddings", "Text becomes tokens, every token a vector; where a token stands is told in one of five ways.", draw
+)

@@ -1,0 +1,23 @@
+"""From logits to one token, and on: every step of the draw, the ways not taken, and how fast tokens come."""
+
+from gptviz.ui.frame import Selection, frame
+from gptviz.ui.sampling.change import change
+from gptviz.ui.sampling.follow import follow
+from gptviz.ui.sampling.openness import openness
+from gptviz.ui.sampling.pace import pace
+from gptviz.ui.sampling.steps import steps
+from gptviz.ui.sampling.texts import texts
+from gptviz.ui.sampling.ways import ways
+
+
+def draw(chosen: Selection) -> None:
+    follow()
+    steps(chosen)
+    openness(chosen)
+    ways(chosen)
+    texts(chosen)
+    change(chosen)
+    pace(chosen)
+
+
+frame("Sampling", "Of all tokens one: what each setting does to the choice, and what else might have been.", draw)
