@@ -143,7 +143,7 @@ def head_output(model: GPT, run: Trace, layer: int, head: int) -> HeadOutput:
     value = run[block + "hook_v"][:, head * config.n_kv_head // config.n_head]  # (T, D)
     mix = run[block + "hook_pattern"][head] @ value
     out = cast(Block, model.blocks[layer]).attn.out
-    weight = out.weight.detach().float().cpu().view(config.n_embd, config.n_head, config.d_head)  # (C, H, D)
+    weight = out.weight.detach().float().cpu().reshape(config.n_embd, config.n_head, config.d_head)  # (C, H, D)
     written = torch.einsum("thd,chd->htc", run[block + "hook_z"], weight)
     total = written.sum(0) + (0 if out.bias is None else out.bias.detach().float().cpu())
     return HeadOutput(

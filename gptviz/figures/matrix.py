@@ -234,6 +234,7 @@ def _ticks(axis: Axis, start: float, end: float) -> dict:
         "minallowed": -0.5,
         "maxallowed": len(positions) - 0.5,
         "constrain": "domain",
+        "automargin": False,  # the margins are known: plotly.js need not measure
         "showline": True,
         "mirror": True,
         "tickfont": {"family": style.MONOSPACE, "size": _TICK_SIZE},
