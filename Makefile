@@ -27,7 +27,7 @@ types: setup-dev
 	.venv/bin/python -m mypy
 
 unit: setup-dev
-	.venv/bin/python -m pytest --ignore=tests/browser $(ARGS)
+	.venv/bin/python -m pytest --ignore=tests/browser -n auto --dist loadfile $(ARGS)
 
 browser: setup-dev
 	chromium=$$(sh scripts/chromium.sh) && GPTVIZ_CHROMIUM="$$chromium" .venv/bin/python -m pytest tests/browser $(ARGS)

@@ -69,3 +69,32 @@ def test_its_text_at_temperature_0_8_is_made_of_words_it_was_taught(stories):
     common = {"the", "a", "and", "to", "was", "he", "she", "it", "they", "his", "her", "said", "little", "named", "in"}
     words = text.lower().replace(".", " ").replace(",", " ").split()
     assert sum(word in common for word in words) / len(words) > 0.2
+
+
+LAPSE = BUNDLED / "timelapse"
+
+
+def test_the_time_lapse_is_whole_and_small():
+    steps = sorted(int(folder.name) for folder in LAPSE.iterdir() if folder.is_dir())
+    assert len(steps) >= 12
+    assert steps[0] == 0
+    assert sum(path.stat().st_size for path in LAPSE.rglob("*") if path.is_file()) < 30e6
+    for step in steps:
+        card = json.loads((LAPSE / f"{step:06}" / "card.json").read_text())
+        assert card["training"]["bits_per_byte"] > 0
+        assert card["validation"]["bits_per_byte"] > 0
+    assert "timelapse" not in gptviz.bundled()
+
+
+@pytest.mark.parametrize(
+    ("step", "previous_token", "induction"), [("000000", (0, 0.1), (0, 0.1)), ("003000", (0.5, 1), (0.4, 1))]
+)
+def test_its_heads_come_from_nothing(step, previous_token, induction):
+    model = gptviz.load(LAPSE / step).model
+    scores = gptviz.analysis.head_scores(gptviz.trace(model, gptviz.analysis.repeated_random_ids(model.config)))
+    for (low, high), name in ((previous_token, "previous_token"), (induction, "induction")):
+        assert low <= scores[name].max() <= high, name
+
+
+def test_everything_bundled_together_stays_small():
+    assert sum(path.stat().st_size for path in BUNDLED.rglob("*") if path.is_file()) < 90e6

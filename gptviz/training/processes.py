@@ -30,10 +30,9 @@ def process_group(device: str) -> Iterator[None]:
         raise GptvizError(f"The processes can't meet: {error}. Start them with torchrun.") from error
     try:
         yield
-    except RuntimeError as error:
+    except RuntimeError as error:  # a broken group is not left in good order, which may wait for those that are gone
         raise _explained(error) from error
-    finally:
-        dist.destroy_process_group()
+    dist.destroy_process_group()
 
 
 def _explained(error: RuntimeError) -> Exception:

@@ -61,13 +61,12 @@ def lens(chosen: Selection) -> int:
 def _pick_layer(n_layer: int) -> int:
     """An index into the streams; the last one unless another is chosen."""
     names = layer_names(n_layer + 1)
-    options = range(len(names))
+    options = range(n_layer, -1, -1)  # the first is the default, which a click may then replace without a warning
     if st.session_state.get("lens_layer") not in options:  # chosen for a deeper model
         st.session_state.pop("lens_layer", None)
     return st.selectbox(
         "After",
         options,
-        index=n_layer,
         key="lens_layer",
         bind="query-params",
         format_func=names.__getitem__,
