@@ -84,6 +84,8 @@ def head_scores(chosen: Selection, selected: tuple[int, int]) -> None:
         plot(figure, key="head_scores", alt=f"{SCORES[name]} score of every head.")
     with words:
         st.markdown("**Layer {}, head {}**".format(*selected))
-        for known, words_for_it in SCORES.items():
-            value = float(scores[known][selected])
-            st.text(f"{words_for_it}: {style.number(value) if np.isfinite(value) else 'not measurable here'}")
+        st.text("\n".join(f"{word}: {_said(scores[known][selected])}" for known, word in SCORES.items()))
+
+
+def _said(score: float) -> str:
+    return style.number(float(score)) if np.isfinite(score) else "not measurable here"
