@@ -121,8 +121,11 @@ def alternative(layer: int, head: int, what: str) -> str:
 
 
 def send_ahead(chosen: Selection, layer: int) -> None:
-    """So that a click on another head is answered by the browser, where the figures differ in their numbers alone."""
-    if st.session_state.scale == "max" or st.session_state.hide_first:
+    """So that a click on another head is answered by the browser, where the figures differ in their numbers alone.
+
+    Not during play, where the next token comes sooner than a click.
+    """
+    if st.session_state.scale == "max" or st.session_state.hide_first or st.session_state.playing:
         return
     values, alts = other_heads(chosen.variant, chosen.ids, layer, chosen)
     ahead(values, alts, key="heads_ahead", tiles="heads", plot="attention_heatmap")
