@@ -10,7 +10,7 @@ import dataclasses
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import torch
 import torch.nn.functional as F
@@ -79,7 +79,7 @@ class RMSNorm(nn.Module):
         return self.hook_normalized((wide / scale).to(x.dtype) * self.weight)
 
 
-NORMS = {"layernorm": LayerNorm, "rmsnorm": RMSNorm}
+NORMS: dict[str, type[LayerNorm] | type[RMSNorm]] = {"layernorm": LayerNorm, "rmsnorm": RMSNorm}
 
 
 class Geometry(NamedTuple):
@@ -313,6 +313,10 @@ class GPT(nn.Module):
         for layer, (block, layer_cache) in enumerate(zip(self.blocks, layer_caches, strict=True)):
             x = block(x, by_window[self.config.window(layer)], layer_cache)  # (B, T, C)
         return self.unembed(self.ln_final(x))
+
+    def block(self, layer: int) -> Block:
+        """One of `blocks`, by its type."""
+        return cast(Block, self.blocks[layer])
 
     def _embed(self, ids: Tensor, at: Tensor) -> Tensor:
         x = self.hook_embed(self.embed(ids))  # (B, T, C)

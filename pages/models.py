@@ -2,13 +2,12 @@
 
 import streamlit as st
 
-from gptviz.ui.route import by_way_of_app
-from gptviz.ui.sizing import text
+from gptviz.ui.route import open_page
 
-by_way_of_app()
-st.html(text.WIDE)
-st.title("Models", anchor=False)
-st.caption("Every page shows any of these. Add your own: it is checked first, and what can't be read says why.")
+open_page(
+    "Models",
+    "Every page shows any of these. Add your own: it is checked first, and what can't be read says why.",
+)
 
 from gptviz.ui.models import adding, cards  # noqa: E402 - the title is on the screen before they are read
 

@@ -2,7 +2,6 @@
 
 from gptviz.ui.frame import Selection, frame
 from gptviz.ui.sampling.change import change
-from gptviz.ui.sampling.follow import follow
 from gptviz.ui.sampling.openness import openness
 from gptviz.ui.sampling.pace import pace
 from gptviz.ui.sampling.steps import steps
@@ -11,7 +10,6 @@ from gptviz.ui.sampling.ways import ways
 
 
 def draw(chosen: Selection) -> None:
-    follow()
     steps(chosen)
     openness(chosen)
     ways(chosen)

@@ -2,17 +2,17 @@
 
 import streamlit as st
 
-from gptviz.ui.route import by_way_of_app
-from gptviz.ui.sizing import text
+from gptviz.ui.route import open_page
 
-by_way_of_app()
-st.html(text.WIDE)
-st.title("Sizing", anchor=False)
-st.caption("How big is it, does it fit, what does it cost? Worked out from the configuration; no weights are needed.")
+open_page(
+    "Sizing",
+    "How big is it, does it fit, what does it cost? Worked out from the configuration; no weights are needed.",
+)
 
-from gptviz.ui.sizing import controls, parts, redraw  # noqa: E402 - the title is on the screen before they are read
+from gptviz.ui import live  # noqa: E402
+from gptviz.ui.sizing import controls, parts  # noqa: E402 - the title is on the screen before they are read
 
-redraw.begin()
+live.begin()
 with st.sidebar:
     controls.draw_editor()
 controls.draw_workload()
@@ -21,4 +21,4 @@ controls.draw_view()
 parts.options()
 parts.view()
 parts.formula()
-redraw.end()
+live.end()

@@ -6,7 +6,7 @@ Shapes: L layers, H heads, T positions. Rows are queries, columns keys.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ import torch
 from .. import positions
 from ..capture import Trace
 from ..config import GPTConfig
-from ..model import GPT, Block
+from ..model import GPT
 
 HEAD_SCORES = {
     "previous_token": "attention to the token just before, mean over the positions from 1 on",
@@ -142,7 +142,7 @@ def head_output(model: GPT, run: Trace, layer: int, head: int) -> HeadOutput:
     block, config = f"blocks.{layer}.attn.", run.config
     value = run[block + "hook_v"][:, head * config.n_kv_head // config.n_head]  # (T, D)
     mix = run[block + "hook_pattern"][head] @ value
-    out = cast(Block, model.blocks[layer]).attn.out
+    out = model.block(layer).attn.out
     weight = out.weight.detach().float().cpu().reshape(config.n_embd, config.n_head, config.d_head)  # (C, H, D)
     written = torch.einsum("thd,chd->htc", run[block + "hook_z"], weight)
     total = written.sum(0) + (0 if out.bias is None else out.bias.detach().float().cpu())

@@ -6,13 +6,13 @@ Shapes: T positions, C n_embd, F d_mlp, L layers, V vocabulary, K neurons.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from ..capture import Trace
-from ..model import GPT, Block, FeedForward
+from ..model import GPT, FeedForward
 
 NEAR_ZERO = 0.01  # of the layer's largest size on the prompt
 
@@ -114,11 +114,10 @@ def written_logits(model: GPT, layer: int, chosen: Sequence[int], scale: float, 
         written = _feed_forward(model, layer).w_out.weight[:, list(chosen)].T.float()  # (K, C)
         if model.config.norm == "layernorm":
             written = written - written.mean(-1, keepdim=True)
-        logits = (written / scale * cast(torch.Tensor, model.ln_final.weight)) @ model.unembed.weight[
-            :size
-        ].T.float()  # (K, V)
+        read = written / scale * model.ln_final.weight
+        logits = read @ model.unembed.weight[:size].T.float()  # (K, V)
         return (logits - logits.mean(-1, keepdim=True)).cpu().numpy()
 
 
 def _feed_forward(model: GPT, layer: int) -> FeedForward:
-    return cast(Block, model.blocks[layer]).mlp
+    return model.block(layer).mlp

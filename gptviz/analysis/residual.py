@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ..capture import Trace
-from ..model import GPT, Block
+from ..model import GPT
 from .logit_lens import stream_names
 
 
@@ -94,8 +94,7 @@ class _Reader:
         self.model, self.run, self.position = model, run, position
         self.row = _double(model.unembed.weight[token])  # (C,)
         self.scale = float(run["ln_final.hook_scale"][position, 0])
-        weight: Tensor = model.ln_final.weight  # type: ignore[assignment]
-        direction = self.row * _double(weight)
+        direction = self.row * _double(model.ln_final.weight)
         if run.config.norm == "layernorm":  # x - mean(x) is a projection, which can as well act on the direction
             direction = direction - direction.mean()
         self.direction, self.token = direction / self.scale, token
@@ -112,8 +111,7 @@ class _Reader:
 
     def block(self, layer: int) -> tuple[dict[str, float], float]:
         """A block's heads and its FFN without their biases, and the biases."""
-        block: Block = self.model.blocks[layer]  # type: ignore[assignment]
-        name = f"blocks.{layer}."
+        block, name = self.model.block(layer), f"blocks.{layer}."
         back = (_double(block.attn.out.weight).T @ self.direction).view(self.run.config.n_head, -1)  # (H, D)
         heads = (_double(self.run[f"{name}attn.hook_z"][self.position]) * back).sum(-1)  # (H,)
         parts = {f"L{layer}H{head}": float(value) for head, value in enumerate(heads)}

@@ -53,10 +53,10 @@ def _mark(at: int, sampled: int | None, argmax: int) -> str:
 
 
 def _legend(sampled: int | None, draw: float | None) -> str:
-    """What the marks mean, under the axis."""
+    """What the marks mean, under the axis: lines short enough for a telephone."""
     drawn = "" if draw is None else f" by the draw {style.number(draw)}"
-    marks = f"{MOST_LIKELY} most likely" + ("" if sampled is None else f"   {SAMPLED} sampled{drawn}")
-    return f"probability<br>{marks}"
+    lines = ["probability", f"{MOST_LIKELY} most likely", *([] if sampled is None else [f"{SAMPLED} sampled{drawn}"])]
+    return "<br>".join(lines)
 
 
 def _bars(sampled: list[bool], theme: Theme) -> dict:
@@ -71,8 +71,8 @@ def _bars(sampled: list[bool], theme: Theme) -> dict:
 
 def _layout(shown: list[str], legend: str, theme: Theme) -> dict:
     return {
-        "height": 24 * len(shown) + 96,
-        "margin": {"l": 7 * max(map(len, shown)) + 24, "r": 104, "t": 32, "b": 64},
+        "height": 24 * len(shown) + 112,
+        "margin": {"l": 7 * max(map(len, shown)) + 24, "r": 104, "t": 32, "b": 80},
         "bargap": 0.25,
         "showlegend": False,
         "xaxis": {"title": {"text": legend}, "automargin": False, "rangemode": "tozero", "nticks": 5, "showline": True},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -46,15 +47,12 @@ def continuations(
     """
     if not 1 <= count <= MOST:
         raise GptvizError(f"count = {count} texts at once: between 1 and {MOST}.")
-    settings = dict(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)
+    draw = functools.partial(sample, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)
     rows, same = Rows(model, ids), torch.arange(count)
     steps: list[list[Step]] = [[] for _ in range(count)]
     for at in range(length):
         logits = rows.logits()[:, :size].cpu()  # one row as long as all texts are the same
-        drawn = [
-            sample(row, **settings, seed=seed + n, position=len(ids) + at)  # type: ignore[arg-type]
-            for n, row in enumerate(logits.expand(count, -1))
-        ]
+        drawn = [draw(row, seed=seed + n, position=len(ids) + at) for n, row in enumerate(logits.expand(count, -1))]
         for text, step in zip(steps, drawn, strict=True):
             text.append(step)
         parents = same if at else torch.zeros_like(same)

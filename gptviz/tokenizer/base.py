@@ -116,11 +116,7 @@ class Tokenizer:
         return b"".join(pieces).decode("utf-8", "replace")
 
     def _puts_a_space_in_front(self) -> bool:
-        try:
-            ids = self.backend.encode("x", add_special_tokens=False).ids
-        except Exception:  # a vocabulary without an x
-            return False
-        return b"".join(self.pieces(ids)).startswith(b" ")
+        return b"".join(self.pieces(_ids_of_x(self.backend, special=False))).startswith(b" ")
 
     def pieces(self, ids: Iterable[int]) -> list[bytes]:
         """The bytes of every token. Raises GptvizError for an id that is in no vocabulary."""
@@ -158,9 +154,9 @@ class Tokenizer:
         """
         try:
             backend = tokenizers.Tokenizer.from_str(text)
-            return cls(backend, _first_token(backend, bos_id))
         except Exception as error:  # the library raises bare Exception for whatever it can't parse
             raise GptvizError(f"The tokenizer.json is not one that `tokenizers` can read: {error}") from error
+        return cls(backend, _first_token(backend, bos_id))
 
 
 def check_surrogates(text: str) -> None:
@@ -193,8 +189,13 @@ def _size(backend: tokenizers.Tokenizer) -> int:
 
 def _first_token(backend: tokenizers.Tokenizer, bos_id: int | None) -> int | None:
     """What the file's own rule puts in front of a text, else bos_id."""
-    try:
-        bare, whole = (backend.encode("x", add_special_tokens=special).ids for special in (False, True))
-    except Exception:  # a vocabulary without an x
-        return bos_id
+    bare, whole = (_ids_of_x(backend, special) for special in (False, True))
     return whole[0] if len(whole) > len(bare) and whole[1 : 1 + len(bare)] == bare else bos_id
+
+
+def _ids_of_x(backend: tokenizers.Tokenizer, special: bool) -> list[int]:
+    """How the vocabulary writes an x, by which its habits are told; nothing where it can't."""
+    try:
+        return backend.encode("x", add_special_tokens=special).ids
+    except Exception:  # the library's only word for a vocabulary that has neither an x nor a token for the unknown
+        return []

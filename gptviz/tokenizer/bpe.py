@@ -36,9 +36,10 @@ def train_bpe(texts: Iterable[str], vocab_size: int = 512) -> Tokenizer:
 
 def from_vocab_and_merges(vocab: dict[str, int], merges: str, bos_id: int | None = None) -> Tokenizer:
     """vocab.json and merges.txt, as GPT-2's first checkpoints have them. Raises GptvizError for what is neither."""
-    pairs = [tuple(line.split(" ")) for line in merges.splitlines() if line and not line.startswith("#version")]
+    lines = [line for line in merges.splitlines() if line and not line.startswith("#version")]
+    pairs = [(left, right) for left, _, right in (line.partition(" ") for line in lines)]
     try:
-        backend = _byte_level(models.BPE(vocab, pairs))  # type: ignore[arg-type]
+        backend = _byte_level(models.BPE(vocab, pairs))
     except Exception as error:  # the library raises bare Exception, pyo3 a TypeError
         raise GptvizError(f"vocab.json and merges.txt make no vocabulary: {error}") from error
     if END_OF_TEXT in vocab:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import GptvizError
@@ -32,9 +34,12 @@ def name_of(source: str | None) -> str:
 
 def _downloaded(name: str) -> Path:
     """A text file of a data set, fetched once."""
+    from huggingface_hub import snapshot_download
+
     owner, file = "/".join(name.split("/")[:2]), "/".join(name.split("/")[2:])
     chosen = file or _text_for_training(owner)
-    path = Path(_from_hub(owner, allow_patterns=[chosen]), chosen)
+    with _explained(owner):
+        path = Path(snapshot_download(owner, repo_type="dataset", allow_patterns=[chosen]), chosen)
     if not path.is_file():
         raise GptvizError(f"The data set {owner!r} has no file {chosen!r}, or it is not on this machine yet.")
     return path
@@ -42,18 +47,23 @@ def _downloaded(name: str) -> Path:
 
 def _text_for_training(owner: str) -> str:
     """The data set's text file; of several the first that is called so, as only one is wanted."""
-    texts = sorted(file.filename for file in _from_hub(owner, allow_patterns=["*.txt"], dry_run=True))
+    from huggingface_hub import snapshot_download
+
+    with _explained(owner):
+        files = snapshot_download(owner, repo_type="dataset", allow_patterns=["*.txt"], dry_run=True)
+    texts = sorted(file.filename for file in files)
     if not texts:
         raise GptvizError(f"The data set {owner!r} has no .txt file: give a text file of your own.")
     return next((name for name in texts if "train" in name.lower()), texts[0])
 
 
-def _from_hub(owner: str, **wanted: object):  # type: ignore[no-untyped-def]  # a folder, or a list of files
-    from huggingface_hub import snapshot_download
+@contextmanager
+def _explained(owner: str) -> Iterator[None]:
+    """What the Hub refuses, or can't be asked, in a sentence."""
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
-        return snapshot_download(owner, repo_type="dataset", **wanted)  # type: ignore[call-overload]
+        yield
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise GptvizError(

@@ -13,7 +13,7 @@ from gptviz.ui import live, state
 from gptviz.ui.live import part, redraw
 from gptviz.ui.markdown import literal
 from gptviz.ui.prompt import prompt_box, show_tokens
-from gptviz.ui.route import by_way_of_app
+from gptviz.ui.route import open_page
 from gptviz.ui.selection import Selection, select
 from gptviz.ui.transport import metronome, next_token
 
@@ -24,10 +24,6 @@ __all__ = ["Selection", "frame"]
 
 ENCODINGS = ("learned", "sinusoidal", "rotary", "alibi", "none")
 UNITS = {"nats_per_token": "nats per token", "bits_per_byte": "bits per byte"}
-LAYOUT = (  # Streamlit leaves wide margins; the figures need the room
-    ".stMainBlockContainer{max-width:1400px;padding:3rem 2rem 4rem}"
-    "@media(max-width:640px){.stMainBlockContainer{padding:3rem 1rem 4rem}}"
-)
 
 
 def frame(title: str, sentence: str, draw: Callable[[Selection], None]) -> None:
@@ -36,11 +32,8 @@ def frame(title: str, sentence: str, draw: Callable[[Selection], None]) -> None:
     def page() -> None:
         _page(draw)
 
-    by_way_of_app()
     live.begin()
-    st.html(f"<style>{LAYOUT}</style>")
-    st.title(title, anchor=False)
-    st.caption(sentence)
+    open_page(title, sentence)
     state.start()
     with st.spinner("Starting PyTorch: a few seconds, once for each start of the app."):
         state.import_torch()

@@ -1,19 +1,20 @@
-"""The parts of a page that follow every change: they are redrawn without the controls around them.
+"""The parts of a page that are redrawn on their own: what follows a change, without the controls around it.
 
-A control that changes what is shown, but no other control, ends its callback with `redraw`.
+A control that changes what is shown, but no other control, ends its callback with `redraw`. Streamlit draws every
+widget of a rerun anew, a few milliseconds each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-PARTS = ("tokens", "next token", "page", "metronome")
+PARTS = ("tokens", "next token", "page", "metronome")  # of the frame, in the order in which they are drawn
 
 
 def part(name: str, draw: Callable[[], None]) -> None:
-    """Draw one of PARTS, here and now and at every redraw."""
+    """Draw a part, here and now and at every redraw that names it."""
     st.fragment(draw, key=name)()
 
 
@@ -27,7 +28,7 @@ def end() -> None:
     st.session_state["parts"] = True
 
 
-def redraw() -> None:
-    """Draw the parts again, once this callback has returned, and nothing else; the whole page where it has none yet."""
+def redraw(parts: Sequence[str] = PARTS) -> None:
+    """The end of a callback: draw these parts again, and nothing else; the whole page where it has none yet."""
     if st.session_state.get("parts"):
-        st.rerun(PARTS)
+        st.rerun(parts)

@@ -1,7 +1,20 @@
-"""The way every visit takes: through app.py."""
+"""How every page begins: through app.py, with its title, in a column as wide as figures need."""
 
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
+
+LAYOUT = (  # Streamlit leaves wide margins; tables and figures need the room
+    "<style>.stMainBlockContainer{max-width:1400px;padding:3rem 2rem 4rem}"
+    "@media(max-width:640px){.stMainBlockContainer{padding:3rem 1rem 4rem}}</style>"
+)
+
+
+def open_page(title: str, sentence: str) -> None:
+    """The page's title and, below it, what it shows in one sentence."""
+    by_way_of_app()
+    st.html(LAYOUT)
+    st.title(title, anchor=False)
+    st.caption(sentence)
 
 
 def by_way_of_app() -> None:

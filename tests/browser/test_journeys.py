@@ -9,18 +9,12 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import ROOT, Serve, Visit
-
-PATIENCE = 90_000  # milliseconds; a first visit also waits for torch
+from tests.browser.pages import PATIENCE, at_rest, button, chips, main
 
 
 @pytest.fixture
 def app(serve: Serve) -> str:
     return serve(ROOT / "app.py")
-
-
-def main(page: Page):
-    """The page apart from Streamlit's own header, which has a Stop of its own."""
-    return page.get_by_test_id("stMain")
 
 
 def ready(page: Page) -> Page:
@@ -29,21 +23,8 @@ def ready(page: Page) -> Page:
     return at_rest(page)
 
 
-def at_rest(page: Page) -> Page:
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning", timeout=PATIENCE)
-    return page
-
-
-def chips(page: Page) -> list[str]:
-    return page.locator(".gptviz-chips .chip").all_inner_texts()
-
-
 def tile(page: Page, name: str):
     return page.locator(f'[aria-label^="{name}"]').first
-
-
-def button(page: Page, name: str):
-    return main(page).get_by_role("button", name=name, exact=True)
 
 
 def heatmap_values(page: Page) -> list[float]:

@@ -6,8 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import ROOT, Serve, Visit
-
-PATIENCE = 90_000  # milliseconds; a first visit also waits for torch
+from tests.browser.pages import PATIENCE, at_rest
 
 
 @pytest.fixture
@@ -21,11 +20,6 @@ def stream(serve: Serve, visit: Visit):
         return at_rest(page)
 
     return open_page
-
-
-def at_rest(page: Page) -> Page:
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning", timeout=PATIENCE)
-    return page
 
 
 def cell(page: Page, row: int, column: int):

@@ -8,8 +8,7 @@ import pytest
 from playwright.sync_api import Page, TimeoutError, expect
 
 from tests.browser.conftest import ROOT, Serve, Visit
-
-PATIENCE = 90_000  # milliseconds; a first visit also waits for torch
+from tests.browser.pages import PATIENCE, at_rest, button, chips
 
 
 @pytest.fixture
@@ -23,19 +22,6 @@ def sampling(serve: Serve, visit: Visit):
         return at_rest(page)
 
     return open_page
-
-
-def at_rest(page: Page) -> Page:
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning", timeout=PATIENCE)
-    return page
-
-
-def button(page: Page, name: str):
-    return page.get_by_test_id("stMain").get_by_role("button", name=name, exact=True)
-
-
-def chips(page: Page) -> list[str]:
-    return page.locator(".gptviz-chips .chip").all_inner_texts()
 
 
 def choose(page: Page, label: str, option: str) -> None:

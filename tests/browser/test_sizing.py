@@ -10,8 +10,8 @@ from playwright.sync_api import Page, expect
 from gptviz.config import preset
 from gptviz.sizing import n_params
 from tests.browser.conftest import ROOT, Serve, Visit
+from tests.browser.pages import PATIENCE, main
 
-PATIENCE = 60_000  # milliseconds
 GPT2 = "124,439,808"
 DEEPER = f"{n_params(preset('gpt2', n_layer=13)):,}"
 VIEWS = ("Parameters", "Memory", "Operations", "Growth", "Compare")
@@ -30,10 +30,6 @@ def sizing(serve: Serve, visit: Visit):
         return page
 
     return open_page
-
-
-def main(page: Page):
-    return page.get_by_test_id("stMain")
 
 
 def field(page: Page, name: str, where: str = "stSidebar"):

@@ -11,8 +11,8 @@ from gptviz import GPTConfig
 from gptviz.tokenizer import train_bpe
 from gptviz.training import Options, Snapshots, grammar, train
 from tests.browser.conftest import ROOT, Serve, Visit
+from tests.browser.pages import PATIENCE, button, main
 
-PATIENCE = 90_000  # milliseconds
 TINY = "tiny: 1 layer, 2 heads, width 64".replace(" ", "+").replace(",", "%2C").replace(":", "%3A")
 
 
@@ -30,14 +30,6 @@ def app(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> str:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GPTVIZ_HOME", str(home))
         return serve(ROOT / "app.py", "--server.maxMessageSize=150")  # an option to be a server of its own
-
-
-def main(page: Page):
-    return page.get_by_test_id("stMain")
-
-
-def button(page: Page, name: str):
-    return main(page).get_by_role("button", name=name, exact=True)
 
 
 def marked(page: Page):

@@ -16,14 +16,27 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+import gptviz
 from gptviz import checkpoints
 from gptviz.tokenizer import IdsTokenizer, Tokenizer
 from gptviz.ui import live
 from tests.conftest import MakeModel
 
+PROMPT = "The cat sat on the mat. The cat"
 PAGES = Path(__file__).parents[2] / "pages"
 OpenPage = Callable[..., AppTest]
 OnlyModel = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def checkpoint() -> gptviz.Checkpoint:
+    return gptviz.load("stories")
+
+
+@pytest.fixture(scope="session")
+def run(checkpoint: gptviz.Checkpoint) -> gptviz.Trace:
+    """The forward pass of PROMPT; only to be read."""
+    return gptviz.trace(checkpoint.model, checkpoint.tokenizer.encode(PROMPT, bos=True))
 
 
 @pytest.fixture(autouse=True)
@@ -114,3 +127,8 @@ def chip_texts(at: AppTest) -> list[str]:
 
 def chip_html(at: AppTest) -> str:
     return next(e.proto.body for e in at.get("html") if "gptviz-chips" in e.proto.body and "listitem" in e.proto.body)
+
+
+def said(at: AppTest) -> str:
+    """Everything that the page says in words."""
+    return " ".join(e.value for kind in ("caption", "text", "markdown", "info", "warning") for e in at.get(kind))

@@ -7,15 +7,7 @@ import gptviz
 from gptviz.figures.style import tex
 from tests.figures.spec import array, cells, hover, read, ticks
 
-from .conftest import figure, tile_header, tile_pixels
-
-PROMPT = "The cat sat on the mat. The cat"
-
-
-@pytest.fixture(scope="module")
-def run():
-    checkpoint = gptviz.load("stories")
-    return gptviz.trace(checkpoint.model, checkpoint.tokenizer.encode(PROMPT, bos=True))
+from .conftest import PROMPT, figure, tile_header, tile_pixels
 
 
 def test_the_heatmap_is_the_chosen_heads_pattern(open_page, run):

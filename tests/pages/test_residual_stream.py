@@ -15,30 +15,14 @@ from gptviz.tokenizer import train_bpe
 from tests.analysis.test_logit_lens import KINDS
 from tests.figures.spec import array, cells, read, ticks
 
-from .conftest import _component, figure
+from .conftest import PROMPT, _component, figure, said
 from .test_frame import AWKWARD
 
 PAGE = "residual_stream"
-PROMPT = "The cat sat on the mat. The cat"
-
-
-@pytest.fixture(scope="module")
-def checkpoint():
-    return gptviz.load("stories")
-
-
-@pytest.fixture(scope="module")
-def run(checkpoint):
-    return gptviz.trace(checkpoint.model, checkpoint.tokenizer.encode(PROMPT, bos=True))
 
 
 def lens(at) -> dict:
     return json.loads(_component(at, "lens_table").bytes)
-
-
-def said(at) -> str:
-    """Everything that the page says in words."""
-    return " ".join(e.value for kind in ("caption", "text", "markdown", "info", "warning") for e in at.get(kind))
 
 
 def check_of(at, start: str) -> float:

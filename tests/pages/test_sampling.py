@@ -15,26 +15,10 @@ from gptviz.ui.sampling.change import last_alike, spelt_alike
 from tests.analysis.test_logit_lens import KINDS
 from tests.figures.spec import array, read
 
-from .conftest import chip_texts, figure
+from .conftest import PROMPT, chip_texts, figure, said
 from .test_frame import AWKWARD
 
 PAGE = "sampling"
-PROMPT = "The cat sat on the mat. The cat"
-
-
-@pytest.fixture(scope="module")
-def checkpoint():
-    return gptviz.load("stories")
-
-
-@pytest.fixture(scope="module")
-def run(checkpoint):
-    return gptviz.trace(checkpoint.model, checkpoint.tokenizer.encode(PROMPT, bos=True))
-
-
-def said(at) -> str:
-    """Everything that the page says in words."""
-    return " ".join(e.value for kind in ("caption", "text", "markdown", "info", "warning") for e in at.get(kind))
 
 
 def rows(at, column: str) -> list[list[str]]:

@@ -11,6 +11,7 @@ from gptviz.figures.pixels import max_pool, quantise
 from gptviz.ui import state
 from gptviz.ui.components.plot import plot
 from gptviz.ui.components.tiles import Row, Tile, tiles
+from gptviz.ui.pick import pick_head, pick_layer
 from gptviz.ui.selection import Selection
 
 SCORES = {
@@ -24,11 +25,8 @@ SCORES = {
 
 
 def choose_head(chosen: Selection) -> tuple[int, int]:
-    layers, heads = range(chosen.config.n_layer), range(chosen.config.n_head)
     with st.container(horizontal=True):
-        layer = st.selectbox("Layer", layers, key="layer", bind="query-params", width=120)
-        head = st.selectbox("Head", heads, key="head", bind="query-params", width=120)
-    return layer, head
+        return pick_layer(chosen), pick_head(chosen)
 
 
 def pick(id: str) -> None:

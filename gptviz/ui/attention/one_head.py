@@ -93,6 +93,7 @@ def choose_stage(chosen: Selection, stages: Stages) -> str:
         [name for name in STAGES if not absent.get(name)],
         default="pattern",
         required=True,
+        wrap=True,
         key="stage",
         bind="query-params",
         format_func=lambda name: STAGES[name][0],

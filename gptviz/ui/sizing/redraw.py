@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import streamlit as st
+from gptviz.ui import live
 
 # Keys of the page's fragments. A rerun of several goes in this order, as some read what an earlier one has settled.
 EDITOR = "sizing_editor"  # the fields of the configuration
@@ -18,23 +18,10 @@ VIEW = "sizing_view"
 FORMULA = "sizing_formula"
 ORDER = (EDITOR, WORKLOAD, HEADLINE, OPTIONS, VIEW, FORMULA)
 
-_DRAWN = "sizing_drawn"
-
-
-def begin() -> None:
-    """The whole page is being drawn: until it has been, its parts can't be asked for."""
-    st.session_state[_DRAWN] = False
-
-
-def end() -> None:
-    """It has been drawn."""
-    st.session_state[_DRAWN] = True
-
 
 def again(*parts: str) -> None:
-    """A callback: draw these parts again, or the whole page where it has not been drawn to its end."""
-    if st.session_state.get(_DRAWN):
-        st.rerun([part for part in ORDER if part in parts])
+    """A callback: draw these parts again."""
+    live.redraw([part for part in ORDER if part in parts])
 
 
 def after(more: Mapping[str, tuple[str, ...]] | None = None) -> Callable[[set[str]], None]:

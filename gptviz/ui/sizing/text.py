@@ -17,12 +17,6 @@ CSS = (
 )
 
 
-WIDE = (  # Streamlit leaves wide margins; tables and figures need the room
-    "<style>.stMainBlockContainer{max-width:1400px;padding:3rem 2rem 4rem}"
-    "@media(max-width:640px){.stMainBlockContainer{padding:3rem 1rem 4rem}}</style>"
-)
-
-
 def numbers(named: Mapping[str, tuple[str, str]]) -> str:
     """label -> number and meaning, side by side."""
     return f"<style>{CSS}</style><dl class='gptviz-numbers'>{''.join(_number(*one) for one in named.items())}</dl>"
