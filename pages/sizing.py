@@ -12,7 +12,6 @@ open_page(
 from gptviz.ui import live  # noqa: E402
 from gptviz.ui.sizing import controls, parts  # noqa: E402 - the title is on the screen before they are read
 
-live.begin()
 with st.sidebar:
     controls.draw_editor()
 controls.draw_workload()

@@ -32,7 +32,6 @@ def frame(title: str, sentence: str, draw: Callable[[Selection], None]) -> None:
     def page() -> None:
         _page(draw)
 
-    live.begin()
     open_page(title, sentence)
     state.start()
     with st.spinner("Starting PyTorch: a few seconds, once for each start of the app."):

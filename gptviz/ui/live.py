@@ -6,21 +6,46 @@ widget of a rerun anew, a few milliseconds each.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import RerunData, RerunException, get_script_run_ctx
 
 PARTS = ("tokens", "next token", "page", "metronome")  # of the frame, in the order in which they are drawn
 
 
 def part(name: str, draw: Callable[[], None]) -> None:
     """Draw a part, here and now and at every redraw that names it."""
-    st.fragment(draw, key=name)()
+
+    @functools.wraps(draw)
+    def on_its_page() -> None:
+        stay()
+        draw()
+
+    st.fragment(on_its_page, key=name)()
 
 
 def begin() -> None:
     """A page is being drawn: until its end there are no parts to redraw."""
     st.session_state["parts"] = False
+    st.session_state["drawn page"] = _page()
+
+
+def stay() -> None:
+    """Draw the page anew where this run is on its way back to the one before.
+
+    A word of the page before (a tick of Play, a click) may reach the server after the switch. It names its own page, and
+    Streamlit follows it there: away from what is on screen, with that page's controls forgotten.
+    """
+    drawn, context = st.session_state.get("drawn page"), get_script_run_ctx()
+    if context and drawn not in (None, context.page_script_hash):
+        raise RerunException(RerunData(query_string=context.query_string, page_script_hash=drawn))
+
+
+def _page() -> str | None:
+    context = get_script_run_ctx()
+    return context.page_script_hash if context else None
 
 
 def end() -> None:
@@ -31,4 +56,5 @@ def end() -> None:
 def redraw(parts: Sequence[str] = PARTS) -> None:
     """The end of a callback: draw these parts again, and nothing else; the whole page where it has none yet."""
     if st.session_state.get("parts"):
+        stay()
         st.rerun(parts)

@@ -3,6 +3,8 @@
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
+from gptviz.ui import live
+
 LAYOUT = (  # Streamlit leaves wide margins; tables and figures need the room
     "<style>.stMainBlockContainer{max-width:1400px;padding:3rem 2rem 4rem}"
     "@media(max-width:640px){.stMainBlockContainer{padding:3rem 1rem 4rem}}</style>"
@@ -12,6 +14,7 @@ LAYOUT = (  # Streamlit leaves wide margins; tables and figures need the room
 def open_page(title: str, sentence: str) -> None:
     """The page's title and, below it, what it shows in one sentence."""
     by_way_of_app()
+    live.begin()
     st.html(LAYOUT)
     st.title(title, anchor=False)
     st.caption(sentence)

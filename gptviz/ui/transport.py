@@ -15,7 +15,7 @@ from gptviz.figures.style import Theme
 from gptviz.ui import state
 from gptviz.ui.components.plot import plot
 from gptviz.ui.components.tick import tick
-from gptviz.ui.live import part, redraw
+from gptviz.ui.live import part, redraw, stay
 from gptviz.ui.selection import Selection, select
 
 if TYPE_CHECKING:
@@ -182,6 +182,7 @@ def _metronome() -> None:
 
 
 def _tick() -> None:
+    stay()
     if not st.session_state.playing:
         return
     token = _append()

@@ -252,3 +252,17 @@ def test_the_servers_log_is_clean(app, visit: Visit, server_log):
     ready(visit(f"{app}/attention"))
     lines = server_log(ROOT / "app.py").splitlines()
     assert not [line for line in lines if re.search("warn|error|traceback|deprecat|exception", line, re.IGNORECASE)]
+
+
+def test_pages_may_be_switched_while_it_plays(app, visit: Visit, server_log):
+    page = ready(visit(f"{app}/?prompt=Once+upon"))
+    before = len(server_log(ROOT / "app.py"))
+    button(page, "Play").click()
+    expect(page.locator(".chip.generated").first).to_be_visible(timeout=PATIENCE)
+    pages = ("Attention", "Embeddings", "Models", "Sampling", "Overview", "Training", "Residual stream", "Attention")
+    for number, name in enumerate(pages):
+        page.wait_for_timeout(400 + 270 * number)  # other moments between two tokens each time
+        page.get_by_test_id("stSidebarNav").get_by_role("link", name=name).click()
+        expect(main(page).get_by_role("heading", name=name, exact=True)).to_be_visible(timeout=PATIENCE)
+    expect(button(page, "Play")).to_be_visible(timeout=PATIENCE)
+    assert "Traceback" not in server_log(ROOT / "app.py")[before:]
