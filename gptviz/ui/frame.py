@@ -42,6 +42,7 @@ def frame(title: str, sentence: str, draw: Callable[[Selection], None]) -> None:
     except GptvizError as error:  # the controls above stay, to choose otherwise
         st.error(literal(str(error)))
         st.stop()
+    state.see("model", "prompt")
     part("tokens", _tokens)
     next_token()
     part("page", page)
@@ -112,6 +113,8 @@ def _sidebar() -> None:
 
 def _forget_toggles() -> None:
     """Another model begins as it was trained, with nothing generated yet."""
+    if not state.changed("model"):
+        return
     for key in ("causal", "encoding", "bos", "layer", "head", "cell"):
         st.session_state.pop(key, None)
     state.forget_generated()

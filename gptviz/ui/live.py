@@ -35,8 +35,8 @@ def begin() -> None:
 def stay() -> None:
     """Draw the page anew where this run is on its way back to the one before.
 
-    A word of the page before (a tick of Play, a click) may reach the server after the switch. It names its own page, and
-    Streamlit follows it there: away from what is on screen, with that page's controls forgotten.
+    A word of the page before (a tick of Play, a click) may reach the server after the switch. It names its own page,
+    and Streamlit follows it there: away from what is on screen, with that page's controls forgotten.
     """
     drawn, context = st.session_state.get("drawn page"), get_script_run_ctx()
     if context and drawn not in (None, context.page_script_hash):

@@ -33,6 +33,8 @@ def prompt_box() -> None:
 
 def _type() -> None:
     """Another prompt: what was generated after the old one goes, and with it what Back and Reset do."""
+    if not state.changed("prompt"):
+        return
     generated = st.session_state.generated
     state.forget_generated()
     if not generated:

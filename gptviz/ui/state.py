@@ -119,6 +119,19 @@ def start() -> None:
     st.session_state.playing = False
 
 
+def see(*controls: str) -> None:
+    """Remember what these controls hold."""
+    seen = st.session_state.setdefault("seen", {})
+    seen.update({control: st.session_state[control] for control in controls})
+
+
+def changed(control: str) -> bool:
+    """Whether a control holds another value than was last seen: after a switch of the page Streamlit may only say so."""
+    before = st.session_state.get("seen", {}).get(control)
+    see(control)
+    return before != st.session_state[control]
+
+
 def prompt() -> str:
     """What was typed, as text that every encoding can hold."""
     return without_surrogates(st.session_state.prompt)
