@@ -41,6 +41,14 @@ from .feed_forward import (
     strongest,
     written_logits,
 )
+from .head_vectors import (
+    Contribution,
+    HeadVectors,
+    contribution,
+    head_vectors,
+    projection_error,
+    value_weighted,
+)
 from .logit_lens import LensSummary, lens_logits, lens_summary, logit_lens
 from .prediction import Predictions, entropies, perplexity, predictions
 from .residual import Additions, additions, logit_attribution, norm_scales, stream_norms
@@ -49,8 +57,10 @@ __all__ = [
     "HEAD_SCORES",
     "Additions",
     "Cell",
+    "Contribution",
     "EmbeddingSum",
     "HeadOutput",
+    "HeadVectors",
     "LensSummary",
     "Neighbours",
     "Neurons",
@@ -66,6 +76,7 @@ __all__ = [
     "alibi_lines",
     "attention_cell",
     "attention_stages",
+    "contribution",
     "cosines",
     "embedding_against_unembedding",
     "embedding_sum",
@@ -73,6 +84,7 @@ __all__ = [
     "head_kind",
     "head_output",
     "head_scores",
+    "head_vectors",
     "lens_logits",
     "lens_summary",
     "logit_attribution",
@@ -84,6 +96,7 @@ __all__ = [
     "output_norms",
     "perplexity",
     "predictions",
+    "projection_error",
     "repeated_random_ids",
     "rotary_similarity",
     "rotary_table",
@@ -91,6 +104,7 @@ __all__ = [
     "sparsity",
     "stream_norms",
     "strongest",
+    "value_weighted",
     "vocabulary_map",
     "without_first",
     "written_logits",

@@ -126,7 +126,7 @@ def see(*controls: str) -> None:
 
 
 def changed(control: str) -> bool:
-    """Whether a control holds another value than was seen last: after a switch of the page Streamlit may only say so."""
+    """Whether a control holds another value than was last seen: after a switch of page Streamlit may only say so."""
     before = st.session_state.get("seen", {}).get(control)
     see(control)
     return before != st.session_state[control]

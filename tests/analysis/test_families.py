@@ -10,9 +10,11 @@ import gptviz
 from gptviz import trace
 from gptviz.analysis import (
     attention_stages,
+    contribution,
     head_output,
     logit_attribution,
     logit_lens,
+    projection_error,
 )
 from tests.test_families import CASES, NAMES, VOCAB, saved, theirs
 
@@ -31,6 +33,8 @@ def test_every_page_s_sums_hold(tmp_path: Path, family: str, changes: dict[str, 
         for head in range(model.config.n_head):
             output = head_output(model, run, layer, head)
             assert max(output.mix_error, output.sum_error) < 1e-4
+            assert projection_error(model, run, layer, head) < 1e-4
+            assert contribution(run, layer, head, 11, 5).error < 1e-4
             stages = attention_stages(run, layer, head)
             seen = np.isfinite(stages.masked)
             np.testing.assert_allclose(stages.biased[seen], stages.masked[seen], rtol=1e-3, atol=1e-4)

@@ -7,7 +7,7 @@ import gptviz
 from gptviz.figures.style import tex
 from tests.figures.spec import array, cells, hover, read, ticks
 
-from .conftest import PROMPT, figure, tile_header, tile_pixels
+from .conftest import PROMPT, figure, said, tile_header, tile_pixels
 
 
 def test_the_heatmap_is_the_chosen_heads_pattern(open_page, run):
@@ -115,6 +115,47 @@ def test_a_clicked_cell_shows_its_arithmetic(open_page, run):
     at.session_state["cell"] = (2, 5)
     at.run()
     assert any("in the query's future" in c.value for c in at.caption)
+
+
+def test_a_clicked_cell_shows_what_it_moves_and_the_products_behind_it(open_page, run):
+    at = open_page("attention", prompt=PROMPT, layer="2", head="1", products="true")
+    at.session_state["cell"] = (5, 2)
+    at.run()
+    value = run["blocks.2.attn.hook_v"][2, 1].numpy()
+    added = float(run.pattern(2, 1)[5, 2]) * float(np.linalg.norm(value))
+    assert f"= {tex(added)}" in " ".join(formula.value for formula in at.get("latex"))
+    assert "A v sum to the captured z" in said(at)
+    products = run["blocks.2.attn.hook_q"][5, 1].numpy() * run["blocks.2.attn.hook_k"][2, 1].numpy()
+    rows = next(e.proto.body for e in at.get("html") if "sum so far" in e.proto.body)
+    assert rows.count("<tr") == 1 + len(products)
+    assert f">{np.abs(products).argmax()}</th>" in rows.split("</tr>")[1]  # the largest is first
+    assert "64 products sum to q · k" in said(at)
+
+
+def test_weights_may_count_by_what_they_move(open_page, run):
+    at = open_page("attention", prompt=PROMPT, layer="1", head="2", value_weighted="true")
+    drawn = cells(figure(at, "attention_heatmap"))
+    moved = run.pattern(1, 2)[7] * np.linalg.norm(run["blocks.1.attn.hook_v"][:, 2].numpy(), axis=1)
+    assert [drawn[7, key] for key in range(8)] == pytest.approx(list(moved[:8] / moved.sum()), abs=1e-5)
+    assert "how much it moves" in said(at)
+
+
+def test_queries_keys_and_values_are_the_captured_ones(open_page, run):
+    at = open_page("attention", prompt=PROMPT, layer="1", head="2", stage="q, k, v")
+    for name in "qkv":
+        z = array(read(figure(at, f"attention_{name}"))["data"][0]["z"])
+        np.testing.assert_allclose(z, run[f"blocks.1.attn.hook_{name}"][:, 2].numpy(), atol=1e-6)
+    assert "times W_Q, W_K and W_V gives these rows" in said(at)
+
+
+def test_rotary_shows_queries_and_keys_before_and_after_the_rotation(open_page, checkpoint):
+    at = open_page("attention", prompt=PROMPT, encoding="rotary", stage="q, k, v")
+    run = gptviz.trace(
+        gptviz.variant(checkpoint.model, pos_encoding="rotary"), checkpoint.tokenizer.encode(PROMPT, bos=True)
+    )
+    for name, hook in (("q", "q"), ("q, rotated", "rot_q"), ("k, rotated", "rot_k")):
+        z = array(read(figure(at, f"attention_{name}"))["data"][0]["z"])
+        np.testing.assert_allclose(z, run[f"blocks.0.attn.hook_{hook}"][:, 0].numpy(), atol=1e-5)
 
 
 def test_without_a_mask_there_is_no_masked_stage(open_page):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
 WIDEST = 620  # pixels, of the large matrix
 
 STAGES = {
+    "vectors": (
+        "q, k, v",
+        "Each token's query, what it asks; its key, what it answers to; and its value, what it hands on.",
+        r"q_i = x_i W_Q, \qquad k_j = x_j W_K, \qquad v_j = x_j W_V",
+    ),
     "raw": ("q · k", "The dot product of every query with every key.", r"S_{ij} = q_i \cdot k_j"),
     "scaled": (
         "scaled",
@@ -71,17 +77,19 @@ def one_head(chosen: Selection, layer: int, head: int) -> None:
     stage = choose_stage(chosen, stages)
     title, sentence, formula = STAGES[stage]
     st.caption(sentence)
-    if stage in VECTORS:
+    if stage == "vectors":
+        queries_keys_values(chosen, layer, head)
+    elif stage in VECTORS:
         figure = vectors_figure(chosen, layer, head, stage)
         plot(sized(figure, chosen), key="attention_vectors", alt=alternative(layer, head, f"{title}, a row a token"))
     else:
         weights = stage == "pattern"
-        figure = pattern_figure(chosen, stages.pattern, layer) if weights else scores_figure(chosen, stages, stage)
+        figure = pattern_figure(chosen, layer, head) if weights else scores_figure(chosen, stages, stage)
         alt = alternative(layer, head, f"{title} of every query and key")
         plot(sized(figure, chosen), key="attention_heatmap", alt=alt, on_click=choose_cell)
         if weights:
             send_ahead(chosen, layer)
-        cell_arithmetic(chosen, stages, layer)
+        cell_arithmetic(chosen, stages, layer, head)
     explain(chosen, formula)
 
 
@@ -126,7 +134,8 @@ def send_ahead(chosen: Selection, layer: int) -> None:
 
     Not during play, where the next token comes sooner than a click.
     """
-    if st.session_state.scale == "max" or st.session_state.hide_first or st.session_state.playing:
+    chosen_so = st.session_state
+    if chosen_so.scale == "max" or chosen_so.hide_first or chosen_so.value_weighted or chosen_so.playing:
         return
     values, alts = other_heads(chosen.variant, chosen.ids, layer, chosen)
     ahead(values, alts, key="heads_ahead", tiles="heads", plot="attention_heatmap")
@@ -150,20 +159,26 @@ def scores_figure(chosen: Selection, stages: Stages, stage: str) -> go.Figure:
     return stage_heatmap(getattr(stages, stage), chosen.labels, theme=chosen.theme, title="")
 
 
-def pattern_figure(chosen: Selection, pattern: np.ndarray, layer: int) -> go.Figure:
-    from gptviz.analysis import without_first
+def pattern_figure(chosen: Selection, layer: int, head: int) -> go.Figure:
+    """The weights as the controls want them: which they are is said, and that their rows sum to 1 is shown."""
+    from gptviz.analysis import head_vectors, value_weighted, without_first
 
-    scale, hide = pattern_controls(chosen)
+    scale, weighted, hide = pattern_controls(chosen)
+    shown, hidden = chosen.run.pattern(layer, head), chosen.hidden(layer)
+    if weighted:
+        shown = value_weighted(shown, head_vectors(chosen.run, layer, head).v)
+        st.caption("Each weight times the length of its value, as a share of its row: how much it moves, not looks.")
     if hide:
-        rest = without_first(pattern)
-        hidden = chosen.hidden(layer) | np.isnan(rest)
-        return attention_heatmap(rest, chosen.labels, theme=chosen.theme, scale=scale, masked=hidden)
-    error = float(np.abs(pattern.sum(1) - 1).max())
-    st.caption(f"Check: every row sums to 1; the largest error is {style.number(error)}.")
-    return attention_heatmap(pattern, chosen.labels, theme=chosen.theme, scale=scale, masked=chosen.hidden(layer))
+        shown = without_first(shown)
+        hidden = hidden | np.isnan(shown)
+    if not (weighted or hide):
+        error = float(np.abs(shown.sum(1) - 1).max())
+        st.caption(f"Check: every row sums to 1; the largest error is {style.number(error)}.")
+    return attention_heatmap(shown, chosen.labels, theme=chosen.theme, scale=scale, masked=hidden)
 
 
-def pattern_controls(chosen: Selection) -> tuple[Weights, bool]:
+def pattern_controls(chosen: Selection) -> tuple[Weights, bool, bool]:
+    """The colour scale; whether weights count by what they move; whether the first token is left out."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         scale = st.segmented_control(
             "Colour scale",
@@ -174,6 +189,12 @@ def pattern_controls(chosen: Selection) -> tuple[Weights, bool]:
             bind="query-params",
             format_func=SCALES.__getitem__,
         )
+        weighted = st.toggle(
+            "Weigh by the values",
+            key="value_weighted",
+            bind="query-params",
+            help="A weight on a short value moves little: A‖v‖, rows made to sum to 1 again (Kobayashi et al. 2020).",
+        )
         hide = st.toggle(
             "Hide the first token",
             key="hide_first",
@@ -181,7 +202,24 @@ def pattern_controls(chosen: Selection) -> tuple[Weights, bool]:
             disabled=len(chosen.ids) < 2,
             help="Heads with nothing to say rest on the first token. Without it, each row is made to sum to 1 again.",
         )
-    return scale, hide and len(chosen.ids) > 1
+    return scale, weighted, hide and len(chosen.ids) > 1
+
+
+def queries_keys_values(chosen: Selection, layer: int, head: int) -> None:
+    """The head's vectors, a row a token; with rotary positions q and k before and after their rotation."""
+    from gptviz.analysis import head_vectors, projection_error
+
+    vectors = head_vectors(chosen.run, layer, head)
+    error = style.number(projection_error(state.model(chosen.variant), chosen.run, layer, head))
+    st.caption(f"Check: the normalised stream times W_Q, W_K and W_V gives these rows; the largest error is {error}.")
+    matrices = {"q": vectors.q, "k": vectors.k, "v": vectors.v}
+    if vectors.turned_q is not None and vectors.turned_k is not None:
+        st.caption("Below, q and k once more as the scores use them: each pair of dimensions turned by its position.")
+        matrices |= {"q, rotated": vectors.turned_q, "k, rotated": vectors.turned_k}
+    for column, (name, rows) in zip(itertools.cycle(st.columns(min(2, len(matrices)))), matrices.items(), strict=False):
+        with column:
+            figure = vectors_heatmap(rows, chosen.labels, theme=chosen.theme, title=name)
+            plot(sized(figure, chosen), key=f"attention_{name}", alt=alternative(layer, head, f"{name}, a row a token"))
 
 
 def vectors_figure(chosen: Selection, layer: int, head: int, stage: str) -> go.Figure:
