@@ -185,3 +185,42 @@ def test_what_a_head_takes_and_what_it_writes_are_drawn_and_checked(open_page, r
     if hook:
         np.testing.assert_allclose(values, run[f"blocks.1.attn.{hook}"][:, 2].numpy(), atol=1e-5)
     assert any(caption.value.startswith("Check:") for caption in at.caption)
+
+
+def tile_ids(at) -> list[str]:
+    return [tile["id"] for row in tile_header(at, "heads")["rows"] for tile in row["tiles"]]
+
+
+@pytest.mark.parametrize(("name", "sign"), [("previous_token", -1), ("entropy", 1)])
+def test_heads_may_be_sorted_by_a_score(open_page, run, name, sign):
+    at = open_page("attention", prompt=PROMPT)
+    at.selectbox(key="order").select(name).run()
+    scores = gptviz.analysis.head_scores(run)[name]
+    order = np.argsort(sign * scores.ravel(), kind="stable")
+    assert tile_ids(at) == [f"{at // 4}.{at % 4}" for at in order]
+    best = tile_header(at, "heads")["rows"][0]["tiles"][0]
+    assert best["label"] == f"L{order[0] // 4}H{order[0] % 4}"
+    assert float(best["detail"]) == pytest.approx(scores.ravel()[order[0]], rel=1e-2)
+
+
+def test_heads_may_be_filtered_by_a_score(open_page, run):
+    at = open_page("attention", prompt=PROMPT, order="by previous token", at_least="0.3")
+    scores = gptviz.analysis.head_scores(run)["previous_token"]
+    assert set(tile_ids(at)) == {f"{layer}.{head}" for layer, head in np.argwhere(scores >= 0.3)}
+    assert 0 < len(tile_ids(at)) < 16
+    at.slider(key="at_least").set_value(1.0).run()
+    assert any("No head is within that bound" in info.value for info in at.info)
+
+
+def test_heads_without_a_score_are_not_sorted_by_it(open_page):
+    at = open_page("attention", prompt="ab", bos="false", order="by induction")
+    assert any("No head is within that bound" in info.value for info in at.info)
+
+
+def test_induction_is_measured_on_random_tokens_too(open_page, checkpoint):
+    at = open_page("attention", prompt="ab", bos="false", score="induction on random tokens")
+    ids = gptviz.analysis.repeated_random_ids(checkpoint.model.config)
+    expected = gptviz.analysis.head_scores(gptviz.trace(checkpoint.model, ids))["induction"]
+    assert np.allclose(array(read(figure(at, "head_scores"))["data"][0]["z"]), expected, atol=1e-5)
+    assert "63 random tokens and then the same again" in said(at)
+    assert expected.max() > 0.8  # this model has an induction head

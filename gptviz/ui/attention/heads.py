@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import streamlit as st
 
@@ -22,6 +24,8 @@ SCORES = {
     "first_token": "first token",
     "entropy": "entropy (nats)",
 }
+RANDOM = "random"  # a score that is not measured on the prompt
+ORDERS = {"": "by layer", **{name: f"by {words}" for name, words in SCORES.items()}}
 
 
 def choose_head(chosen: Selection) -> tuple[int, int]:
@@ -34,9 +38,16 @@ def pick(id: str) -> None:
 
 
 def grid(chosen: Selection, selected: tuple[int, int]) -> None:
+    """Every head's picture, layer by layer or by what the heads do."""
     ramps = {"attention": tuple(style.ramp("attention", chosen.theme, 255))}
+    rows = thumbnails(chosen.variant, chosen.ids, chosen)
+    if order := st.selectbox("Order", ORDERS, key="order", bind="query-params", format_func=ORDERS.__getitem__):
+        rows = by_score(rows, state.head_scores(chosen.variant, chosen.ids)[order], order, chosen.config.n_head)
+    if not rows:
+        st.info("No head is within that bound on this prompt.")
+        return
     tiles(
-        thumbnails(chosen.variant, chosen.ids, chosen),
+        rows,
         ramps=ramps,
         selected="{}.{}".format(*selected),
         key="heads",
@@ -44,6 +55,25 @@ def grid(chosen: Selection, selected: tuple[int, int]) -> None:
         on_pick=pick,
         alt="Every head's attention",
     )
+
+
+def by_score(rows: list[Row], scores: np.ndarray, name: str, abreast: int) -> list[Row]:
+    """The heads within the bound that is asked for, the strongest first; scores (L, H). An entropy is better low."""
+    low_first = name == "entropy"
+    if low_first:
+        bound = st.slider("At most", 0.0, 7.0, 7.0, 0.1, key="at_most", bind="query-params", help="In nats.")
+    else:
+        bound = st.slider("At least", 0.0, 1.0, 0.0, 0.01, key="at_least", bind="query-params")
+    every = {tile.id: tile for row in rows for tile in row.tiles}
+    ranked = sorted((float(score), place) for place, score in np.ndenumerate(scores) if np.isfinite(score))
+    ranked = ranked if low_first else ranked[::-1]
+    kept = [
+        dataclasses.replace(every[f"{layer}.{head}"], label=f"L{layer}H{head}", detail=f"{style.number(score)}")
+        for score, (layer, head) in ranked
+        if (score <= bound if low_first else score >= bound)
+    ]
+    starts = range(0, len(kept), abreast)
+    return [Row(f"{at + 1} to {min(at + abreast, len(kept))}", "", kept[at : at + abreast]) for at in starts]
 
 
 @st.cache_resource(show_spinner=False, max_entries=24)
@@ -67,22 +97,42 @@ def thumbnail(chosen: Selection, scores: dict[str, np.ndarray], layer: int, head
 
 
 def head_scores(chosen: Selection, selected: tuple[int, int]) -> None:
-    from gptviz.analysis import HEAD_SCORES
-
-    scores = state.head_scores(chosen.variant, chosen.ids)
     st.subheader("What the heads do on this prompt", anchor=False)
-    name = st.selectbox("Score", list(SCORES), key="score", bind="query-params", format_func=SCORES.__getitem__)
-    st.caption(HEAD_SCORES[name][0].upper() + HEAD_SCORES[name][1:] + ".")
-    if np.isnan(scores[name]).all():
+    names = [*SCORES, RANDOM]
+    name = st.selectbox("Score", names, key="score", bind="query-params", format_func=_words)
+    scores, definition = measured(chosen, name)
+    st.caption(definition[0].upper() + definition[1:] + ".")
+    if np.isnan(scores).all():
         st.info("This prompt has no place for it, so there is nothing to measure. Try the example “Repeated words”.")
         return
     picture, words = st.columns([3, 2], gap="medium")
     with picture:
-        figure = head_score_heatmap(scores[name], theme=chosen.theme, name=SCORES[name], selected=selected)
-        plot(figure, key="head_scores", alt=f"{SCORES[name]} score of every head.")
+        figure = head_score_heatmap(scores, theme=chosen.theme, name=_words(name), selected=selected)
+        plot(figure, key="head_scores", alt=f"{_words(name)} score of every head.")
     with words:
         st.markdown("**Layer {}, head {}**".format(*selected))
-        st.text("\n".join(f"{word}: {_said(scores[known][selected])}" for known, word in SCORES.items()))
+        every = {word: measured(chosen, known)[0] for known, word in SCORES.items()}
+        if name == RANDOM:
+            every[_words(name)] = scores
+        st.text("\n".join(f"{word}: {_said(values[selected])}" for word, values in every.items()))
+
+
+def measured(chosen: Selection, name: str) -> tuple[np.ndarray, str]:
+    """A score of every head (L, H) on this prompt, or on random tokens; and what it is."""
+    from gptviz.analysis import HEAD_SCORES, repeated_random_ids
+
+    if name != RANDOM:
+        return state.head_scores(chosen.variant, chosen.ids)[name], HEAD_SCORES[name]
+    ids = tuple(repeated_random_ids(chosen.config).tolist())
+    twice = f"{len(ids) // 2} random tokens and then the same again, whatever the prompt (Olsson 2022)"
+    return (
+        state.head_scores(chosen.variant, ids)["induction"],
+        f"attention to what followed the token's earlier occurrence, on {twice}",
+    )
+
+
+def _words(name: str) -> str:
+    return SCORES.get(name, "induction on random tokens")
 
 
 def _said(score: float) -> str:
