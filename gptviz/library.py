@@ -12,13 +12,13 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from .config import GPTConfig
+from .config import GPTConfig, PosEncoding
 from .errors import GptvizError
 
 BUNDLED = Path(__file__).parents[1] / "checkpoints"
-CONFIG, CARD, WEIGHTS = "config.json", "card.json", "model.safetensors"
+CONFIG, CARD, WEIGHTS, TOKENIZER = "config.json", "card.json", "model.safetensors", "tokenizer.json"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -93,6 +93,44 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise GptvizError(f"{path.name} holds no JSON object.")
     return values
+
+
+def counterpart(name: str, causal: bool, pos_encoding: str) -> str | None:
+    """The model that was trained with that mask and encoding and is like `name` in all else, its vocabulary too.
+
+    Of several, the one that saw about as many tokens.
+    """
+    every = {entry.name: entry for entry in entries() if entry.config is not None}
+    if name not in every or every[name].config is None:
+        return None
+    own = every[name]
+    wanted = _architecture(own, causal=causal, pos_encoding=pos_encoding)
+    twins = [e for e in every.values() if e.name != name and _architecture(e) == wanted and _shares_words(own, e)]
+    return min(twins, key=lambda twin: abs(_tokens_seen(twin) - _tokens_seen(own))).name if twins else None
+
+
+def has_counterparts(name: str) -> bool:
+    """Whether there is a model that differs from this one in its mask or encoding alone."""
+    encodings = get_args(PosEncoding)
+    return any(counterpart(name, causal, encoding) for causal in (True, False) for encoding in encodings)
+
+
+def _architecture(entry: Entry, **changes: Any) -> dict[str, Any]:
+    """What the weights are shaped by and run with; dropout is of training alone, a scale is of its encoding."""
+    config = {} if entry.config is None else entry.config.to_dict()
+    return {key: value for key, value in {**config, **changes}.items() if key not in ("dropout", "pos_scale")}
+
+
+def _shares_words(one: Entry, other: Entry) -> bool:
+    try:
+        return (one.folder / TOKENIZER).read_bytes() == (other.folder / TOKENIZER).read_bytes()
+    except OSError:
+        return False
+
+
+def _tokens_seen(entry: Entry) -> int:
+    seen = entry.card.get("tokens_seen")
+    return seen if isinstance(seen, int) else 0
 
 
 def remove(name: str) -> None:

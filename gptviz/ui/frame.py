@@ -10,11 +10,12 @@ import streamlit as st
 from gptviz.errors import GptvizError
 from gptviz.figures.style import number
 from gptviz.ui import live, state
+from gptviz.ui.badge import badge
 from gptviz.ui.live import part, redraw
 from gptviz.ui.markdown import literal
 from gptviz.ui.prompt import prompt_box, show_tokens
 from gptviz.ui.route import open_page
-from gptviz.ui.selection import Selection, select
+from gptviz.ui.selection import COUNTERPART, SWAPPED, Selection, select
 from gptviz.ui.transport import metronome, next_token
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _tokens() -> None:
         selection = select()
         show_tokens(selection)
         if selection is not None:
-            _badge(selection)
+            badge(selection)
     except GptvizError as error:
         st.error(literal(str(error)))
 
@@ -108,6 +109,17 @@ def _sidebar() -> None:
             format_func=lambda kind: f"{kind} (trained)" if kind == config.pos_encoding else kind,
             help="How the model is told where a token stands. Another one is swapped in: the weights never saw it.",
         )
+        if state.has_counterparts(name):
+            st.segmented_control(
+                "Another mask or encoding is",
+                [SWAPPED, COUNTERPART],
+                default=SWAPPED,
+                required=True,
+                key="other",
+                bind="query-params",
+                on_change=redraw,
+                help="Swapped in place, the weights never saw it. The counterpart is a model that was trained with it.",
+            )
         _describe(name, config)
 
 
@@ -115,7 +127,7 @@ def _forget_toggles() -> None:
     """Another model begins as it was trained, with nothing generated yet."""
     if not state.changed("model"):
         return
-    for key in ("causal", "encoding", "bos", "layer", "head", "cell"):
+    for key in ("causal", "encoding", "other", "bos", "layer", "head", "cell"):
         st.session_state.pop(key, None)
     state.forget_generated()
 
@@ -136,37 +148,3 @@ def _describe(name: str, config: GPTConfig) -> None:
             if isinstance(value := validation.get(key), float)
         ]
         st.caption(f"Validation: {', '.join(measured)}.")
-
-
-def _badge(selection: Selection) -> None:
-    """Says in words where what is shown is not what was trained."""
-    changes = selection.variant.changes(selection.config)
-    if not changes:
-        return
-    words = []
-    if "causal" in changes:
-        words.append(f"the causal mask is {'on' if changes['causal'] else 'off'}")
-    if "pos_encoding" in changes:
-        words.append(
-            f"{_positions(changes['pos_encoding'])} in place of {selection.config.pos_encoding}"
-            + (", a table of random numbers" if state.model(selection.variant).untrained else "")
-        )
-    st.warning(
-        f"Not as trained: {' and '.join(words)}. The weights never saw this, so it shows what they depend on, "
-        f"not what a model trained this way would do. {_effect(selection)}",
-        icon=":material/experiment:",
-    )
-
-
-def _positions(encoding: str) -> str:
-    return "there are no positions" if encoding == "none" else f"positions are {encoding}"
-
-
-def _effect(selection: Selection) -> str:
-    """The change in the next token's distribution, in numbers."""
-    import torch.nn.functional as F
-
-    trained = state.Variant(selection.variant.name, selection.config.causal, selection.config.pos_encoding)
-    before, after = (F.log_softmax(run.logits[-1], -1) for run in (state.trace(trained, selection.ids), selection.run))
-    divergence = float((before.exp() * (before - after)).sum())
-    return f"KL divergence of the next-token distribution, KL(trained ‖ shown): {number(divergence)} nats."

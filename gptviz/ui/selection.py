@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from gptviz import GPTConfig, Trace
     from gptviz.sizing import Row
 
+SWAPPED, COUNTERPART = "swapped in place", "trained counterpart"  # what another mask or encoding is shown on
+
 
 @dataclass(frozen=True)
 class Selection:
@@ -94,8 +96,12 @@ def select() -> Selection | None:
 
 
 def _variant() -> state.Variant:
+    """The model with its toggles; or the model that was trained that way, where one is there and asked for."""
     chosen = st.session_state
-    return state.Variant(chosen.model, chosen.causal, chosen.encoding)
+    toggled = state.Variant(chosen.model, chosen.causal, chosen.encoding)
+    if chosen.get("other") != COUNTERPART or not toggled.changes(state.checkpoint(toggled.name).model.config):
+        return toggled
+    return state.counterpart(toggled) or toggled
 
 
 def _typed(name: str) -> tuple[tuple[int, ...], str]:

@@ -5,6 +5,7 @@ Torch is imported inside the functions that need it, so that a page can paint it
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import re
 from dataclasses import dataclass
@@ -36,6 +37,23 @@ class Variant:
         """What differs from the configuration that was trained."""
         wanted = {"causal": self.causal, "pos_encoding": self.pos_encoding}
         return {field: value for field, value in wanted.items() if getattr(config, field) != value}
+
+
+@st.cache_data(show_spinner=False, ttl=60)  # models may be added
+def counterpart(variant: Variant) -> Variant | None:
+    """The variant as a model that was trained that way, where there is one."""
+    from gptviz import library
+
+    name = library.counterpart(variant.name, variant.causal, variant.pos_encoding)
+    return None if name is None else dataclasses.replace(variant, name=name)
+
+
+@st.cache_data(show_spinner=False, ttl=60)
+def has_counterparts(name: str) -> bool:
+    """Whether a model has one for some mask and encoding."""
+    from gptviz import library
+
+    return library.has_counterparts(name)
 
 
 @st.cache_resource(show_spinner=False)

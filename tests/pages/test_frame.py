@@ -3,10 +3,12 @@
 import re
 
 import pytest
+import streamlit as st
 
+import gptviz
 from gptviz.tokenizer import Tokenizer, train_bpe
 from gptviz.ui.state import without_surrogates
-from tests.figures.spec import array, read
+from tests.figures.spec import array, cells, read
 
 from .conftest import chip_html, chip_texts, figure
 
@@ -175,6 +177,38 @@ def test_what_is_not_as_trained_is_said_in_words(open_page):
     at.selectbox(key="encoding").select("sinusoidal").run()
     assert "positions are sinusoidal in place of learned" in at.warning[0].value
     assert "KL divergence" in at.warning[0].value
+
+
+@pytest.fixture
+def turned(checkpoint, tmp_path, monkeypatch) -> gptviz.Checkpoint:
+    """A rotary model in the library, like the bundled one in all else."""
+    monkeypatch.setenv("GPTVIZ_HOME", str(tmp_path))
+    model = gptviz.variant(checkpoint.model, pos_encoding="rotary")
+    made = gptviz.Checkpoint(model, checkpoint.tokenizer, {"tokens_seen": 5000, "validation": {"bits_per_byte": 0.99}})
+    st.cache_data.clear()
+    gptviz.save(made, tmp_path / "models" / "turned")
+    yield made
+    st.cache_data.clear()
+
+
+def test_another_encoding_is_shown_on_the_model_that_was_trained_with_it(open_page, checkpoint, turned):
+    at = open_page("attention", prompt="The cat sat", model="stories", encoding="rotary")
+    assert "in place of learned" in at.warning[0].value
+    at.segmented_control(key="other").set_value("trained counterpart").run()
+    assert not at.exception
+    assert not at.warning
+    assert "turned" in at.info[0].value
+    assert "5,000 tokens and at 0.99 bits per byte" in at.info[0].value
+    ids = checkpoint.tokenizer.encode("The cat sat", bos=True)
+    drawn, pattern = cells(figure(at, "attention_heatmap")), gptviz.trace(turned.model, ids).pattern(0, 0)
+    assert max(abs(value - pattern[cell]) for cell, value in drawn.items()) < 1e-3  # stored in 16 bits
+    at.selectbox(key="encoding").select("learned").run()  # its own: nothing to be said
+    assert not at.info
+
+
+def test_where_no_model_was_trained_so_the_change_is_swapped_in_and_that_is_said(open_page, turned):
+    at = open_page("attention", prompt="The cat sat", model="stories", encoding="alibi", other="trained counterpart")
+    assert "No model here was trained this way" in at.warning[0].value
 
 
 def test_what_stands_for_half_a_surrogate_pair_is_said(open_page):
