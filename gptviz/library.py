@@ -171,9 +171,14 @@ _ACTIVATIONS = {"gelu": "GELU", "gelu_tanh": "GELU (tanh)", "relu": "ReLU", "sil
 def in_words(config: GPTConfig) -> str:
     """What kind of a model it is: "4 layers × 4 heads, width 256, context 128; learned positions, LayerNorm, ..."."""
     grouped = f" on {config.n_kv_head} of keys and values" if config.n_kv_head < config.n_head else ""
-    shape = f"{config.n_layer} layers × {config.n_head} heads{grouped}, width {config.n_embd:,}"
+    shape = f"{many(config.n_layer, 'layer')} × {many(config.n_head, 'head')}{grouped}, width {config.n_embd:,}"
     size = f"context {config.block_size:,}, vocabulary {config.vocab_size:,}"
     return f"{shape}, {size}; {', '.join(_traits(config))}."
+
+
+def many(n: int, what: str) -> str:
+    """ "1 layer", "2 layers"."""
+    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def _traits(config: GPTConfig) -> list[str]:

@@ -56,7 +56,7 @@ def _add_texts(made: argparse.ArgumentParser) -> None:
     group = made.add_argument_group("text and vocabulary")
     group.add_argument("--validation", type=Path, metavar="FILE", help="stories to evaluate the finished model on")
     group.add_argument("--stories", type=int, metavar="N", help="take only TEXT's first N stories")
-    kept = f"keep the last N of them for evaluation [none; {HELD_OUT} of the grammar's]"
+    kept = f"keep the last N of them for evaluation [none; of the grammar's a tenth, {HELD_OUT} at most]"
     group.add_argument("--held-out", type=int, metavar="N", help=kept)
     watched = "evaluate on this many of them while training [%(default)s]"
     group.add_argument("--eval-stories", type=int, default=40, metavar="N", help=watched)
@@ -127,7 +127,7 @@ def parse(words: Sequence[str]) -> Arguments:
         if value is not None and value < least:
             raise GptvizError(f"--{name.replace('_', '-')} {value} is too few: at least {least}.")
     if arguments.held_out is None:
-        arguments.held_out = HELD_OUT if arguments.text is None else 0
+        arguments.held_out = 0 if arguments.text else min(HELD_OUT, (arguments.stories or 10 * HELD_OUT) // 10)
     arguments.name = arguments.name or arguments.out.resolve().name
     arguments.run = arguments.run or Path("runs", arguments.name)
     if arguments.run.resolve().is_relative_to(arguments.out.resolve()):

@@ -134,8 +134,9 @@ def _forget_toggles() -> None:
 
 def _describe(name: str, config: GPTConfig) -> None:
     from gptviz import sizing
+    from gptviz.library import many
 
-    heads = f"{config.n_layer} layers × {config.n_head} heads"
+    heads = f"{many(config.n_layer, 'layer')} × {many(config.n_head, 'head')}"
     st.caption(
         f"{number(sizing.n_params(config))} parameters: {heads}, n_embd (d_model) {config.n_embd}, "
         f"vocabulary {config.vocab_size:,}, context {config.block_size:,} tokens."

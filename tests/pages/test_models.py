@@ -1,6 +1,7 @@
 """The Models page without a browser: cards, adding, removing, what is refused."""
 
 import json
+import shutil
 from html import unescape
 from pathlib import Path
 
@@ -161,3 +162,21 @@ def test_every_family_is_shown_by_every_page(open_page: OpenPage, tmp_path: Path
     assert not at.exception
     assert not at.error
     assert torch.equal(gptviz.load(kind).model.embed.weight, model.embed.weight)
+
+
+def test_a_zip_on_this_machine_is_added_like_one_that_is_uploaded(open_page: OpenPage, cats: Path):
+    packed = shutil.make_archive(str(cats.parent / "packed"), "zip", cats)
+    at = add_folder(open_page("models", add_way="Folder"), packed)
+    assert not at.exception
+    assert "`packed` was added" in said(at)
+    assert "1 layer × " in said(at)
+
+
+def test_a_refusal_empties_the_uploader_and_stays_said(open_page: OpenPage):
+    at = open_page("models")
+    before = at.session_state["models_count"] if "models_count" in at.session_state else 0  # noqa: SIM401
+    at.file_uploader[0].set_value(("notes.docx", b"x", "application/octet-stream")).run()
+    at.button(key="add_files_now").click().run()
+    assert "is no part of a checkpoint" in said(at)
+    assert at.session_state["models_count"] == before + 1
+    assert at.button(key="add_files_now").disabled  # nothing is left to be refused again

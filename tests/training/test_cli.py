@@ -208,11 +208,11 @@ def test_a_killed_worker_ends_the_run_with_a_sentence(text_file: Path, tmp_path:
 
 
 def test_with_no_text_the_built_in_grammar_is_learned(capsys: pytest.CaptureFixture[str]):
-    assert cli.main(["--out", "tiny", "--stories", "120", "--held-out", "20", *SHORT]) == 0
+    assert cli.main(["--out", "tiny", "--stories", "120", *SHORT]) == 0  # a tenth of them is kept from training
     made = gptviz.load("tiny").card
     assert made["text"] == "the built-in story grammar"
     assert made["command"].startswith("python -m gptviz.training --out tiny --stories 120")
-    assert made["held_out"]["bytes"] == sum(map(len, grammar.stories(120)[-20:]))
+    assert made["held_out"]["bytes"] == sum(map(len, grammar.stories(120)[-12:]))
 
 
 def test_two_processes_share_out_the_model(text_file: Path, tmp_path: Path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -46,18 +47,24 @@ def _files(name: str | None) -> None:
 
 
 def _uploader() -> str:
-    """A new one after each model, so that it is empty again."""
+    """A new one after each attempt, so that it is empty again."""
     return f"add_files {st.session_state.get('models_count', 0)}"
 
 
 def _folder(name: str | None) -> None:
-    path = st.text_input("Folder or file on this machine", key="add_path", placeholder="~/nanoGPT/out/ckpt.pt")
+    path = st.text_input("Folder, file or .zip on this machine", key="add_path", placeholder="~/nanoGPT/out/ckpt.pt")
     if st.button("Add this folder", key="add_folder_now", type="primary", disabled=not path.strip()):
-        from pathlib import Path
+        _try(lambda: _from_disk(Path(path.strip()).expanduser(), name))
 
-        from gptviz import checkpoints
 
-        _try(lambda: checkpoints.add(Path(path.strip()).expanduser(), name))
+def _from_disk(path: Path, name: str | None) -> Report:
+    """A folder or a file; a zip is taken as one that was uploaded."""
+    from gptviz import checkpoints
+
+    if path.suffix.lower() == ".zip" and path.is_file():
+        with path.open("rb") as archive:
+            return checkpoints.add_uploads([(path.name, archive)], name)
+    return checkpoints.add(path, name)
 
 
 def _hub(name: str | None) -> None:
@@ -76,16 +83,15 @@ def _hub(name: str | None) -> None:
 
 
 def _try(add: Callable[[], Report]) -> None:
-    """Add, and remember what came of it; the list above is drawn anew with the new model in it."""
+    """Add, and remember what came of it; all is drawn anew: the list above, and the uploader without these files."""
+    st.session_state.models_count = st.session_state.get("models_count", 0) + 1
     try:
         with st.spinner("Reading and checking the model"):
             st.session_state.models_added = add()
             st.session_state.pop("models_said", None)
-            st.session_state.models_count = st.session_state.get("models_count", 0) + 1
     except (GptvizError, MemoryError) as error:
         st.session_state.models_said = str(error) or "The model is larger than the memory there is."
         st.session_state.pop("models_added", None)
-        return
     st.rerun()
 
 
