@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from gptviz.ui.attention.circuits import circuits
 from gptviz.ui.attention.heads import choose_head, grid, head_scores
 from gptviz.ui.attention.one_head import one_head
 from gptviz.ui.frame import Selection, frame
@@ -18,6 +19,7 @@ def draw(chosen: Selection) -> None:
         st.caption("Row: query, column: key. Click a head, or move with the arrow keys.")
         grid(chosen, (layer, head))
     head_scores(chosen, (layer, head))
+    circuits(chosen, layer, head)
 
 
 frame("Attention", "Every token asks (query), every token answers (key): who looks at whom, in every head.", draw)
