@@ -38,6 +38,11 @@ class Trace:
             return self.activations[name]
         raise GptvizError(f"There is no {name!r} in this trace: {_why_absent(name, self.config)}")
 
+    @property
+    def nbytes(self) -> int:
+        """Of all that is kept."""
+        return sum(tensor.nbytes for tensor in (self.ids, self.logits, *self.activations.values()))
+
     def pattern(self, layer: int, head: int) -> np.ndarray:
         """One head's attention (T, T): row = query, column = key."""
         return self[f"blocks.{layer}.attn.hook_pattern"][head].numpy()
@@ -70,7 +75,7 @@ def trace(model: GPT, ids: Tensor, edits: Sequence[Edit] = (), keep: Collection[
     ids = torch.as_tensor(ids)
     with torch.no_grad():
         logits = own(ids[None].to(own.embed.weight.device))
-    return Trace(ids.detach().cpu().clone(), model.config, _copy(logits), store, tuple(edits))
+    return Trace(ids.detach().cpu().clone(), model.config, _plain(logits), store, tuple(edits))
 
 
 def _keeper(store: dict[str, Tensor], name: str) -> Callable[[Any, Any, Tensor], None]:
@@ -83,3 +88,8 @@ def _keeper(store: dict[str, Tensor], name: str) -> Callable[[Any, Any, Tensor],
 def _copy(activation: Tensor) -> Tensor:
     """The first of the batch, contiguous, sharing no memory with the model."""
     return activation.detach()[0].to("cpu", torch.float32, copy=True).contiguous()
+
+
+def _plain(logits: Tensor) -> Tensor:
+    """The same of what nothing else holds: a copy would need the room of two for a moment, 200 MB each at most."""
+    return logits.detach()[0].to("cpu", torch.float32).contiguous()

@@ -14,6 +14,7 @@ import torch
 from .. import positions
 from ..capture import Trace
 from ..config import GPTConfig
+from ..errors import GptvizError
 from ..model import GPT
 
 HEAD_SCORES = {
@@ -32,23 +33,25 @@ def head_scores(run: Trace) -> dict[str, np.ndarray]:
     Induction and duplicate-token heads: Olsson et al. 2022, https://arxiv.org/abs/2209.11895; Wang et al. 2022,
     https://arxiv.org/abs/2211.00593. All but the entropy are shares of attention, from 0 to 1.
     """
-    layers = range(run.config.n_layer)
-    patterns = np.stack([run[f"blocks.{layer}.attn.hook_pattern"].numpy() for layer in layers])  # (L, H, T, T)
-    size = len(run.ids)
-    query, key = np.mgrid[:size, :size]
-    earlier = _same_token(run.ids.numpy()) & (key < query)
+    targets = _targets(run.ids.numpy())
+    at, rows = _stacked(targets)
+    layers = [run[f"blocks.{layer}.attn.hook_pattern"] for layer in range(run.config.n_layer)]  # (H, T, T) each
+    shares = np.stack([(pattern.flatten(1) @ at.T).numpy() for pattern in layers]) / rows  # (L, H, scores)
+    entropy = np.array([[_entropy(head.numpy()) for head in pattern] for pattern in layers], np.float32)
+    return {name: shares[..., n] for n, name in enumerate(targets)} | {"entropy": entropy}
+
+
+def _targets(ids: np.ndarray) -> dict[str, np.ndarray]:
+    """Of every score but the entropy: where the attention must go to count, (T, T)."""
+    query, key = np.ogrid[: len(ids), : len(ids)]
+    earlier = (ids[:, None] == ids) & (key < query)
     return {
-        "previous_token": _share(patterns, key == query - 1),
-        "first_token": _share(patterns, (key == 0) & (query > 0)),
-        "self": _share(patterns, (key == query) & (query > 0)),
-        "induction": _share(patterns, _next_column(earlier) & (key < query)),
-        "duplicate_token": _share(patterns, earlier),
-        "entropy": _entropy(patterns),
+        "previous_token": key == query - 1,
+        "first_token": (key == 0) & (query > 0),
+        "self": (key == query) & (query > 0),
+        "induction": _next_column(earlier) & (key < query),
+        "duplicate_token": earlier,
     }
-
-
-def _same_token(ids: np.ndarray) -> np.ndarray:
-    return ids[:, None] == ids[None, :]
 
 
 def _next_column(where: np.ndarray) -> np.ndarray:
@@ -56,17 +59,20 @@ def _next_column(where: np.ndarray) -> np.ndarray:
     return np.pad(where, ((0, 0), (1, 0)))[:, :-1]
 
 
-def _share(patterns: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """The attention (L, H) that goes to `targets` (T, T), mean over the queries that have a target."""
-    rows = targets.any(axis=1)
-    if not rows.any():
-        return np.full(patterns.shape[:2], np.nan)
-    return (patterns * targets).sum(-1)[..., rows].mean(-1)
+def _stacked(targets: Mapping[str, np.ndarray]) -> tuple[torch.Tensor, np.ndarray]:
+    """A row of 0 and 1 a score (scores, T * T), and how many queries have a target: NaN where none has.
+
+    One product with a layer's patterns then sums all that goes to the targets, and makes nothing of their size.
+    """
+    at = torch.stack([torch.from_numpy(where).flatten() for where in targets.values()]).float()
+    rows = np.array([where.any(axis=1).sum() or np.nan for where in targets.values()], np.float32)
+    return at, rows
 
 
-def _entropy(patterns: np.ndarray) -> np.ndarray:
-    surprise = np.log(patterns, out=np.zeros_like(patterns), where=patterns > 0)
-    return -(patterns * surprise).sum(-1).mean(-1)
+def _entropy(pattern: np.ndarray) -> float:
+    """Of one head (T, T): the mean over its rows."""
+    weights = pattern[pattern > 0]  # a weight of 0 adds 0, as its limit does
+    return max(0.0, -float(weights @ np.log(weights)) / len(pattern))
 
 
 def repeated_random_ids(config: GPTConfig, seed: int = 0, length: int | None = None) -> torch.Tensor:
@@ -95,7 +101,10 @@ class Stages(NamedTuple):
 
 
 def attention_stages(run: Trace, layer: int, head: int) -> Stages:
-    """The stages of one head; `masked` and `pattern` are the captured ones, the others are computed from q and k."""
+    """The stages of one head, from q and k; `pattern` is the captured one, and so is `masked` where it was kept.
+
+    Raises GptvizError where no scores were kept and the pattern is not the softmax of those that q and k make.
+    """
     config, block = run.config, f"blocks.{layer}.attn."
     prefix = "hook_rot_" if config.pos_encoding == "rotary" else "hook_"
     q = run[f"{block}{prefix}q"][:, head].numpy()
@@ -103,11 +112,43 @@ def attention_stages(run: Trace, layer: int, head: int) -> Stages:
     raw = q @ k.T
     scaled, bias = raw * config.scale(layer), None
     if config.pos_encoding == "alibi":
-        at = torch.arange(len(run.ids))
-        bias = positions.alibi_bias(at, at, config.n_head)[head].numpy()
+        bias = _alibi(len(run.ids), config.n_head, head)
     biased = scaled if bias is None else scaled + bias
-    masked, pattern = run[f"{block}hook_attn_scores"][head], run[f"{block}hook_pattern"][head]
-    return Stages(raw, scaled, bias, biased, masked.numpy(), pattern.numpy())
+    pattern = run[f"{block}hook_pattern"][head].numpy()
+    if f"{block}hook_attn_scores" in run.activations:
+        masked = run[f"{block}hook_attn_scores"][head].numpy()
+    else:
+        masked = np.where(_hidden(config, layer, len(run.ids)), np.float32(-np.inf), biased)
+        _check_softmax(masked, pattern, layer, head)
+    return Stages(raw, scaled, bias, biased, masked, pattern)
+
+
+def _alibi(size: int, n_head: int, head: int) -> np.ndarray:
+    """One head's bias (T, T)."""
+    at = torch.arange(size)
+    slope = positions.alibi_slopes(n_head)[head]
+    return (-slope * (at[:, None] - at).abs()).numpy()
+
+
+def _hidden(config: GPTConfig, layer: int, size: int) -> np.ndarray:
+    """Where no query of the layer may look (T, T): the future, and what lies beyond its window."""
+    at, window = torch.arange(size), config.window(layer)
+    hidden = torch.zeros(size, size, dtype=torch.bool)
+    if config.causal:
+        hidden |= positions.causal_mask(at, at)
+    if window:
+        hidden |= positions.beyond_window(at, at, window)
+    return hidden.numpy()
+
+
+def _check_softmax(masked: np.ndarray, pattern: np.ndarray, layer: int, head: int, most: float = 1e-3) -> None:
+    """Rounding is far below `most`, even where scores are in the hundreds."""
+    error = float((torch.from_numpy(masked).softmax(-1) - torch.from_numpy(pattern)).abs().max())
+    if error > most:
+        raise GptvizError(
+            f"The pattern of layer {layer}, head {head} is not the softmax of its scores, by {error:.2g}: an edit made "
+            f"it. Keep 'blocks.{layer}.attn.hook_attn_scores' in the trace to see the scores that it was made from."
+        )
 
 
 class Cell(NamedTuple):

@@ -66,6 +66,8 @@ def _effect(selection: Selection) -> str:
     name = st.session_state.model
     config = state.checkpoint(name).model.config
     trained = state.Variant(name, config.causal, config.pos_encoding)
-    before, after = (F.log_softmax(run.logits[-1], -1) for run in (state.trace(trained, selection.ids), selection.run))
+    before, after = (
+        F.log_softmax(state.next_logits(variant, selection.ids), -1) for variant in (trained, selection.variant)
+    )
     divergence = float((before.exp() * (before - after)).sum())
     return f"KL divergence of the next-token distribution, KL(trained ‖ shown): {number(divergence)} nats."

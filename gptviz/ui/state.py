@@ -13,15 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from gptviz.ui.kept import Kept
+
 if TYPE_CHECKING:
     import numpy as np
+    from torch import Tensor
 
     from gptviz import GPT, Checkpoint, GPTConfig, Trace
     from gptviz.edits import Edit
     from gptviz.figures.style import Theme
 
 LONGEST_URL = 8000  # characters; some browsers and proxies cut what is longer
-MOST_TRACES = 24  # kept for all sessions together: 2 MB each for the seed model at 128 tokens
+MOST_BYTES = 2_000_000_000  # of traces, kept for all sessions together: GPT-2's at 1,024 tokens has 1.5 GB
+MOST_TRACES = 24  # whose numbers are kept
 PROMPT = "Once upon a time, there was a little girl named Lily. She"
 
 
@@ -86,14 +90,33 @@ def model(variant: Variant) -> GPT:
     return gptviz.variant(trained, **variant.changes(trained.config))
 
 
-@st.cache_resource(show_spinner=False, max_entries=MOST_TRACES)
+@st.cache_resource(show_spinner=False)
+def _traces() -> Kept[Trace]:
+    return Kept(lambda run: run.nbytes, MOST_BYTES)
+
+
 def trace(variant: Variant, ids: tuple[int, ...], edits: tuple[Edit, ...] = ()) -> Trace:
-    """Everything the variant computes for these ids; shared, so it is only to be read."""
+    """What the variant computes for these ids; shared, so it is only to be read.
+
+    All but the scores before the softmax, as large as the patterns: `attention_stages` makes a head's from q and k.
+    """
+    return _traces().get((variant, ids, edits), lambda: _run(variant, ids, edits))
+
+
+def _run(variant: Variant, ids: tuple[int, ...], edits: tuple[Edit, ...]) -> Trace:
     import torch
 
     import gptviz
 
-    return gptviz.trace(model(variant), torch.tensor(ids), edits=edits)
+    shown = model(variant)
+    keep = [name for name, _ in shown.hook_points() if not name.endswith("hook_attn_scores")]
+    return gptviz.trace(shown, torch.tensor(ids), edits=edits, keep=keep)
+
+
+@st.cache_resource(show_spinner=False, max_entries=MOST_TRACES)
+def next_logits(variant: Variant, ids: tuple[int, ...]) -> Tensor:
+    """The logits (V,) of the token that follows; kept when the trace is not."""
+    return trace(variant, ids).logits[-1].clone()
 
 
 @st.cache_resource(show_spinner=False, max_entries=MOST_TRACES)
@@ -168,6 +191,8 @@ def _ids(text: str) -> tuple[int, ...]:
 
 def write_url() -> bool:
     """Put the prompt and the generated tokens into the address. False, and neither, where it would be too long."""
+    if st.session_state.playing:  # each address is an entry of the browser's history: the last one is enough
+        return True
     prompt, generated = st.session_state.prompt, st.session_state.generated
     fits = len(prompt.encode("utf-8", "replace")) * 3 + 6 * len(generated) < LONGEST_URL
     _set("prompt", prompt if fits and prompt != PROMPT else None)

@@ -1,13 +1,15 @@
 """Head scores on patterns whose scores are known, and the stages of a head against what was captured."""
 
+import dataclasses
 import math
+import tracemalloc
 from typing import get_args
 
 import numpy as np
 import pytest
 import torch
 
-from gptviz import GPTConfig, Trace, trace
+from gptviz import GPTConfig, GptvizError, Trace, trace
 from gptviz.analysis import (
     HEAD_SCORES,
     attention_stages,
@@ -18,6 +20,7 @@ from gptviz.analysis import (
     without_first,
 )
 from gptviz.config import PosEncoding
+from tests.memory_meter import AllocatedBytes
 
 
 def run_of(ids: list[int], *heads: np.ndarray) -> Trace:
@@ -151,6 +154,62 @@ def test_the_stages_of_a_head_lead_to_the_captured_scores(make_model, ids, encod
             np.testing.assert_array_equal(stages.pattern, run.pattern(layer, head))
             exponents = np.exp(stages.masked - stages.masked.max(1, keepdims=True))
             np.testing.assert_allclose(stages.pattern, exponents / exponents.sum(1, keepdims=True), atol=1e-5)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("encoding", get_args(PosEncoding))
+def test_scores_that_were_not_kept_are_made_from_q_and_k(make_model, ids, encoding, causal):
+    run = trace(make_model(pos_encoding=encoding, causal=causal), ids)
+    names = [name for name in run.activations if not name.endswith("hook_attn_scores")]
+    without = dataclasses.replace(run, activations={name: run[name] for name in names})
+    for head in range(4):
+        expected, stages = attention_stages(run, 1, head), attention_stages(without, 1, head)
+        np.testing.assert_allclose(stages.masked, expected.masked, rtol=1e-4, atol=1e-5)
+        assert stages.masked.dtype == np.float32
+
+
+def test_a_pattern_that_is_no_softmax_of_its_scores_is_said(tiny_model, ids):
+    run = trace(tiny_model, ids)
+    swapped = {name: value for name, value in run.activations.items() if not name.endswith("hook_attn_scores")}
+    swapped["blocks.0.attn.hook_pattern"] = swapped["blocks.0.attn.hook_pattern"].flip(0)  # as an edit might
+    with pytest.raises(GptvizError, match=r"layer 0, head 1 .*hook_attn_scores"):
+        attention_stages(dataclasses.replace(run, activations=swapped), 0, 1)
+
+
+def big_run(layers: int = 4, heads: int = 4, size: int = 256) -> Trace:
+    """Random causal patterns, repeated tokens, and nothing else."""
+    config = GPTConfig(vocab_size=20, block_size=size, n_layer=layers, n_head=heads, n_embd=4 * heads)
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(layers, heads, size, size, generator=generator)
+    patterns = (3 * scores).masked_fill(torch.ones(size, size).triu(1).bool(), -torch.inf).softmax(-1)
+    kept = {f"blocks.{layer}.attn.hook_pattern": patterns[layer].clone() for layer in range(layers)}
+    return Trace(torch.randint(20, (size,), generator=generator), config, torch.zeros(size, 20), kept)
+
+
+def test_scores_of_long_prompts_are_the_sums_in_float64():
+    run = big_run()
+    scores, ids = head_scores(run), run.ids.numpy()
+    pattern = run["blocks.3.attn.hook_pattern"][2].double().numpy()
+    positive = pattern[pattern > 0]
+    assert scores["entropy"][3, 2] == pytest.approx(-(positive * np.log(positive)).sum() / 256, rel=1e-5)
+    assert scores["previous_token"][3, 2] == pytest.approx(np.diagonal(pattern, -1).mean(), rel=1e-5)
+    rows = [(query, np.flatnonzero(ids[:query] == ids[query])) for query in range(256)]
+    duplicate = [pattern[query, keys].sum() for query, keys in rows if len(keys)]
+    assert scores["duplicate_token"][3, 2] == pytest.approx(np.mean(duplicate), rel=1e-5)
+    after = [(query, keys[keys + 1 < query] + 1) for query, keys in rows]
+    induction = [pattern[query, keys].sum() for query, keys in after if len(keys)]
+    assert scores["induction"][3, 2] == pytest.approx(np.mean(induction), rel=1e-5)
+
+
+def test_scores_take_less_room_than_two_layers_patterns():
+    run = big_run(layers=8, heads=8)
+    head_scores(run)
+    tracemalloc.start()
+    with AllocatedBytes() as torchs:
+        head_scores(run)
+    numpys = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert torchs.peak + numpys < 2 * run["blocks.0.attn.hook_pattern"].nbytes  # 16 layers' before, and more
 
 
 def test_only_alibi_has_a_bias_and_it_is_the_distance_times_the_slope(make_model, ids):

@@ -38,3 +38,17 @@ def test_every_page_s_sums_hold(tmp_path: Path, family: str, changes: dict[str, 
             stages = attention_stages(run, layer, head)
             seen = np.isfinite(stages.masked)
             np.testing.assert_allclose(stages.biased[seen], stages.masked[seen], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(("family", "changes"), CASES, ids=NAMES)
+def test_scores_that_were_not_kept_are_made_again(tmp_path: Path, family: str, changes: dict[str, object]):
+    model = gptviz.load(saved(theirs(family, **changes), tmp_path / "theirs")).model
+    run = trace(model, IDS)
+    without = trace(model, IDS, keep=[name for name in run.activations if not name.endswith("hook_attn_scores")])
+    for layer in range(model.config.n_layer):
+        for head in range(model.config.n_head):
+            captured, again = (attention_stages(each, layer, head) for each in (run, without))
+            np.testing.assert_array_equal(np.isneginf(again.masked), np.isneginf(captured.masked))
+            np.testing.assert_allclose(again.masked, captured.masked, rtol=1e-4, atol=1e-4)
+            softmax = torch.from_numpy(again.masked).softmax(-1).numpy()
+            np.testing.assert_allclose(softmax, again.pattern, atol=1e-5)

@@ -1,7 +1,9 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 
-from gptviz.figures.pixels import max_pool, quantise
+from gptviz.figures.pixels import max_pool, quantise, thumbnails
 
 
 def test_quantise_is_monotone_and_uses_the_whole_range():
@@ -55,3 +57,35 @@ def test_all_heads_are_pooled_at_once():
     pooled = max_pool(heads)
     assert pooled.shape == (2, 3, 64, 64)
     np.testing.assert_array_equal(pooled[1, 2], max_pool(heads[1, 2]))
+
+
+def causal_heads(count: int, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """Patterns (H, T, T), and where they may not look."""
+    hidden = np.triu(np.ones((length, length), bool), 1)
+    return np.where(hidden, 0, np.random.default_rng(0).random((count, length, length), np.float32)), hidden
+
+
+@pytest.mark.parametrize("length", [1, 3, 64, 65, 200])
+def test_thumbnails_are_each_heads_visible_cells_pooled(length):
+    patterns, hidden = causal_heads(2, length)
+    for pattern, thumbnail in zip(patterns, thumbnails(patterns, hidden), strict=True):
+        np.testing.assert_array_equal(thumbnail, quantise(max_pool(np.where(hidden, np.nan, pattern)), 1))
+
+
+@pytest.mark.parametrize("cell", [(1023, 0), (1023, 1023), (0, 0), (700, 333)])
+def test_a_lone_bright_cell_survives_in_a_thumbnail(cell):
+    patterns, hidden = np.zeros((2, 1024, 1024), np.float32), np.triu(np.ones((1024, 1024), bool), 1)
+    patterns[1][cell] = 1
+    dark, bright = thumbnails(patterns, hidden)
+    assert bright[cell[0] // 16, cell[1] // 16] == 254
+    assert np.isin(dark, (0, 255)).all()
+    assert (bright == 254).sum() == 1
+
+
+def test_thumbnails_take_less_room_than_their_layers_patterns():
+    patterns, hidden = causal_heads(12, 512)
+    tracemalloc.start()
+    thumbnails(patterns, hidden)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < patterns.nbytes / 2

@@ -9,7 +9,7 @@ import streamlit as st
 
 from gptviz.figures import style
 from gptviz.figures.attention import head_score_heatmap
-from gptviz.figures.pixels import max_pool, quantise
+from gptviz.figures.pixels import thumbnails as pooled
 from gptviz.ui import state
 from gptviz.ui.components.plot import plot
 from gptviz.ui.components.tiles import Row, Tile, tiles
@@ -79,20 +79,22 @@ def by_score(rows: list[Row], scores: np.ndarray, name: str, abreast: int) -> li
 @st.cache_resource(show_spinner=False, max_entries=24)
 def thumbnails(variant: state.Variant, ids: tuple[int, ...], _chosen: Selection) -> list[Row]:
     """Every head's tile; the same for every head that is chosen."""
-    scores, heads = state.head_scores(variant, ids), range(_chosen.config.n_head)
-    return [
-        Row(f"Layer {layer}", "", [thumbnail(_chosen, scores, layer, head) for head in heads])
-        for layer in range(_chosen.config.n_layer)
-    ]
+    scores = state.head_scores(variant, ids)
+    return [Row(f"Layer {layer}", "", _layer(_chosen, scores, layer)) for layer in range(_chosen.config.n_layer)]
 
 
-def thumbnail(chosen: Selection, scores: dict[str, np.ndarray], layer: int, head: int) -> Tile:
+def _layer(chosen: Selection, scores: dict[str, np.ndarray], layer: int) -> list[Tile]:
+    patterns = chosen.run[f"blocks.{layer}.attn.hook_pattern"].numpy()
+    pixels = pooled(patterns, chosen.hidden(layer))
+    return [thumbnail(scores, layer, head, pixels[head]) for head in range(len(pixels))]
+
+
+def thumbnail(scores: dict[str, np.ndarray], layer: int, head: int, pixels: np.ndarray) -> Tile:
     from gptviz.analysis import head_kind
 
     measured = {SCORES[name]: float(values[layer, head]) for name, values in scores.items()}
     words = ", ".join(f"{name} {style.number(value)}" for name, value in measured.items() if np.isfinite(value))
     title, kind = f"layer {layer}, head {head}", head_kind(scores, layer, head)
-    pixels = quantise(max_pool(chosen.visible_pattern(layer, head), 64), 1)
     return Tile(f"{layer}.{head}", title, pixels, "attention", hover=words, label=f"head {head}", detail=kind)
 
 
