@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from gptviz import Step
 
 LONGEST_PLAY = 400  # tokens
+PACE = 8.0  # tokens a second that Play keeps at least: where the browser draws fewer, it skips some
+MOST_AT_ONCE = 4  # between two drawings, so that Stop is never far behind
 SHOWN_CANDIDATES = 7
 
 
@@ -168,6 +171,7 @@ def _back() -> None:
 def _play(on: bool) -> None:
     st.session_state.playing = on
     if on:
+        st.session_state.last_tick = time.monotonic(), 0.0
         _append()
 
 
@@ -185,10 +189,23 @@ def _tick() -> None:
     stay()
     if not st.session_state.playing:
         return
-    token = _append()
-    bos = state.checkpoint(st.session_state.model).tokenizer.bos_id
-    ended = token is None or token == bos or len(st.session_state.generated) >= LONGEST_PLAY
-    st.session_state.playing = not ended
-    if not ended:
+    st.session_state.playing = all(_goes_on(_append()) for _ in range(_due()))
+    if st.session_state.playing:
         redraw()
     st.rerun()
+
+
+def _goes_on(token: int | None) -> bool:
+    """Whether there is a next token to add after this one."""
+    ends = (None, state.checkpoint(st.session_state.model).tokenizer.bos_id)
+    return token not in ends and len(st.session_state.generated) < LONGEST_PLAY
+
+
+def _due() -> int:
+    """How many tokens keep the pace, since the last tick: one, where the browser draws as fast."""
+    then, owed = st.session_state.get("last_tick", (time.monotonic(), 0.0))
+    now = time.monotonic()
+    owed += (now - then) * PACE
+    due = min(max(1, int(owed)), MOST_AT_ONCE)
+    st.session_state.last_tick = now, min(max(0.0, owed - due), 1.0)
+    return due
