@@ -205,10 +205,11 @@ def test_scores_take_less_room_than_two_layers_patterns():
     run = big_run(layers=8, heads=8)
     head_scores(run)
     tracemalloc.start()
-    with AllocatedBytes() as torchs:
-        head_scores(run)
+    head_scores(run)
     numpys = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
+    with AllocatedBytes() as torchs:
+        head_scores(run)
     assert torchs.peak + numpys < 2 * run["blocks.0.attn.hook_pattern"].nbytes  # 16 layers' before, and more
 
 
