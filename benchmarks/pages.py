@@ -1,0 +1,149 @@
+"""How soon each page shows a new prompt, how fast Play goes there, and what the sampling sliders cost.
+
+    python -m benchmarks.pages [--repeats 9] [--seconds 6]
+
+A new prompt: milliseconds from Ctrl+Enter to the last change that can be seen (figures in sight, tokens, words), and
+the part of them that is the model's forward pass with everything kept. Needs requirements-dev.txt.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+
+from playwright.sync_api import Page, sync_playwright
+
+from benchmarks.ui import CHROMIUM, FLAGS, ROOT, Traffic, at_rest, generated, server
+
+PAGES = ("", "embeddings", "attention", "feed_forward", "residual_stream", "sampling")
+PROMPTS = ("The cat sat on a {} mat.", "Tom and Lily saw the {} dog.", "One day, a {} bird came.", "She had a {} hat.")
+WORDS = ("big", "red", "sad", "fat", "new", "old", "wet", "shy", "bad", "mad")
+
+# From the key press to the last thing that changed in sight before half a second in which nothing did.
+WATCH = """() => { window.settled = new Promise((resolve) => {
+  const main = document.querySelector('[data-testid=stMain]');
+  const inSight = (node) => {
+    const {top, bottom} = node.getBoundingClientRect();
+    return bottom > 0 && top < innerHeight;
+  };
+  const plots = () => [...main.querySelectorAll('.js-plotly-plot')].filter(inSight);
+  document.addEventListener('keydown', () => {
+    const since = performance.now(), seen = new Map(plots().map((plot) => [plot, plot.data]));
+    let last = null;
+    const changed = () => (last = performance.now());
+    const observer = new MutationObserver((records) => {
+      if (records.some(({target}) => target.nodeType !== 1 || inSight(target))) changed();
+    });
+    observer.observe(main, {subtree: true, childList: true, characterData: true});
+    const frame = () => {
+      for (const plot of plots()) if (seen.get(plot) !== plot.data) { seen.set(plot, plot.data); changed(); }
+      const now = performance.now();
+      if ((last !== null && now - last > 500) || now - since > 20000) {
+        observer.disconnect();
+        resolve(last === null ? NaN : last - since);
+      } else requestAnimationFrame(frame);
+    };
+    requestAnimationFrame(frame);
+  }, {capture: true, once: true});
+}); }"""
+
+
+def open_page(page: Page, url: str, name: str) -> None:
+    page.goto(f"{url}/{name}")
+    page.wait_for_selector(".st-key-next_token .main-svg", timeout=90_000)
+    at_rest(page)
+    page.wait_for_timeout(1500)  # what is below the fold is drawn when the browser has nothing else to do
+
+
+def new_prompt(page: Page, text: str) -> float:
+    """Milliseconds until the page shows it."""
+    box = page.get_by_test_id("stMain").get_by_label("Prompt", exact=True)
+    box.fill(text)
+    page.evaluate(WATCH)
+    box.press("Control+Enter")
+    milliseconds: float = page.evaluate("() => window.settled")
+    at_rest(page)
+    return milliseconds
+
+
+def play(page: Page, seconds: float) -> tuple[float, float]:
+    """Tokens a second, and how often a second the page was drawn."""
+    page.evaluate("""() => { window.draws = 0; let before = null; const count = () => {
+      const data = document.querySelector('.st-key-next_token .js-plotly-plot')?.data;
+      if (data !== before) { before = data; window.draws += 1; }
+      requestAnimationFrame(count); }; count(); }""")
+    page.locator(".st-key-play button").click()
+    page.wait_for_selector(".chip.generated")
+    page.wait_for_timeout(1000)
+    tokens, draws, began = generated(page), page.evaluate("() => window.draws"), time.perf_counter()
+    page.wait_for_timeout(seconds * 1000)
+    took = time.perf_counter() - began
+    rates = (generated(page) - tokens) / took, (page.evaluate("() => window.draws") - draws) / took
+    page.locator(".st-key-stop button").click()
+    at_rest(page)
+    return rates
+
+
+def forward(repeats: int) -> float:
+    """Milliseconds of a trace of such a prompt."""
+    import torch
+
+    import gptviz
+
+    torch.set_num_threads(max(1, torch.get_num_threads() // 2))  # as the app has it
+    loaded, times = gptviz.load("stories"), []
+    ids = loaded.tokenizer.encode(PROMPTS[0].format(WORDS[0]), bos=True)
+    for _ in range(max(20, repeats)):
+        began = time.perf_counter()
+        gptviz.trace(loaded.model, ids)
+        times.append(time.perf_counter() - began)
+    return statistics.median(times) * 1000
+
+
+def slider(repeats: int) -> float:
+    """Milliseconds of the server's whole rerun of the Sampling page after the temperature has moved."""
+    from streamlit.testing.v1 import AppTest
+
+    at, times = AppTest.from_file(str(ROOT / "pages" / "sampling.py"), default_timeout=120).run(), []
+    for step in range(max(9, repeats)):
+        at.slider(key="temperature").set_value(0.5 + 0.05 * step)
+        began = time.perf_counter()
+        at.run()
+        times.append(time.perf_counter() - began)
+    return statistics.median(times) * 1000
+
+
+def measure(url: str, repeats: int, seconds: float) -> None:
+    texts = [prompt.format(word) for word in WORDS for prompt in PROMPTS]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        print(f"{'page':16} {'new prompt':>22} {'kB':>6} {'play: tokens/s':>16} {'draws/s':>8}")
+        for name in PAGES:
+            page = browser.new_page(viewport={"width": 1280, "height": 900})
+            traffic = Traffic(page)
+            open_page(page, url, name)
+            new_prompt(page, "Once upon a time.")  # the first one also compiles the browser's code
+            before = traffic.bytes
+            times = [new_prompt(page, text) for text in texts[:repeats]]
+            size = (traffic.bytes - before) / repeats / 1000
+            rates = play(page, seconds)
+            spread = f"{statistics.median(times):5.0f} ms (min {min(times):.0f})"
+            print(f"{name or 'overview':16} {spread:>22} {size:6.0f} {rates[0]:16.1f} {rates[1]:8.1f}", flush=True)
+            page.close()
+        browser.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--seconds", type=float, default=6.0, help="of Play on each page")
+    arguments = parser.parse_args()
+    print(f"forward pass with everything kept: {forward(arguments.repeats):.0f} ms")
+    print(f"Sampling, temperature moved, the server's whole rerun: {slider(arguments.repeats):.0f} ms")
+    with server() as url:
+        measure(url, arguments.repeats, arguments.seconds)
+
+
+if __name__ == "__main__":
+    main()
