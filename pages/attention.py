@@ -4,6 +4,7 @@ import streamlit as st
 
 from gptviz.ui.attention.circuits import circuits
 from gptviz.ui.attention.heads import choose_head, grid, head_scores
+from gptviz.ui.attention.linker import linker_section
 from gptviz.ui.attention.one_head import one_head
 from gptviz.ui.frame import Selection, frame
 
@@ -18,6 +19,7 @@ def draw(chosen: Selection) -> None:
         st.subheader("All heads", anchor=False)
         st.caption("Row: query, column: key. Click a head, or move with the arrow keys.")
         grid(chosen, (layer, head))
+    linker_section(chosen, layer, head)
     head_scores(chosen, (layer, head))
     circuits(chosen, layer, head)
 

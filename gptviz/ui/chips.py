@@ -67,7 +67,19 @@ def _css(theme: Theme) -> str:
         "border-radius:4px;border:1px solid;border-bottom-width:3px;"
         "white-space:pre;unicode-bidi:isolate;cursor:default}"
         ".gptviz-chips .chip.joined{margin-left:-1px;border-top-left-radius:0;border-bottom-left-radius:0}"
-        ".gptviz-chips .chip:has(+.joined){border-top-right-radius:0;border-bottom-right-radius:0}" + kinds
+        ".gptviz-chips .chip:has(+.joined){border-top-right-radius:0;border-bottom-right-radius:0}"
+        + kinds
+        + _linked(text)
+    )
+
+
+def _linked(text: str) -> str:
+    """What components/linker makes of the chips: one is chosen, the others are tinted by its attention."""
+    return (
+        ".gptviz-chips.linked .chip{cursor:pointer}"
+        ".gptviz-chips.tinted .chip{background:var(--tint,transparent)}"
+        ".gptviz-chips .chip.chosen,.gptviz-chips .chip:focus-visible"
+        f"{{outline:2px solid {text};position:relative;z-index:1}}"
     )
 
 
