@@ -105,6 +105,9 @@ def slider(repeats: int) -> float:
     """Milliseconds of the server's whole rerun of the Sampling page after the temperature has moved."""
     from streamlit.testing.v1 import AppTest
 
+    from gptviz.ui import live
+
+    live.end = lambda: None  # AppTest forgets what a redraw of parts leaves as it is: so this is the whole page
     at, times = AppTest.from_file(str(ROOT / "pages" / "sampling.py"), default_timeout=120).run(), []
     for step in range(max(9, repeats)):
         at.slider(key="temperature").set_value(0.5 + 0.05 * step)
