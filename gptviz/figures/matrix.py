@@ -18,6 +18,7 @@ import plotly.graph_objects as go
 from gptviz.figures import style
 from gptviz.figures.style import Theme
 
+MOST_EXACT = 256 * 256  # cells: of a larger matrix every number is drawn as the nearest of 255
 _CHARACTER = 7  # pixels, of the monospace tick labels
 _TICK_SIZE = 11
 
@@ -46,6 +47,13 @@ class Scale:
     high: float
     title: str
     log: bool = False
+
+    def steps(self) -> np.ndarray:
+        """255 numbers from one end to the other: with equal ratios where it is logarithmic, else closest around 0."""
+        if self.log:
+            return np.append(0, np.geomspace(self.low, self.high, 254)).astype(np.float32)
+        even = np.linspace(0 if self.low == 0 else -1, 1, 255)
+        return (np.sign(even) * even**2 * self.high).astype(np.float32)
 
 
 def peak(values: np.ndarray) -> float:
@@ -103,11 +111,14 @@ def draw(
     """values (len(y), len(x)), NaN where blank; row 0 on top. `blank` is what hover calls a gap.
 
     `hover` is a template over %{x}, %{x:d}, %{y}, %{y:d} and %{z}; `more` are properties of the heatmap besides.
+    Beyond MOST_EXACT cells the numbers are rounded to `scale.steps()`, and hover says so.
     """
     if values.shape != (len(y.labels), len(x.labels)):
         raise ValueError(f"A matrix of shape {values.shape} has {len(y.labels)} row and {len(x.labels)} column labels.")
     words = {"hovertemplate": f"{hover}<extra></extra>", "hovertemplatefallback": blank}
-    cells = {"type": "heatmap", **_cells(values), **_coloured(scale), **words, **(more or {})}
+    exact = values.size <= MOST_EXACT
+    drawn = _cells(values) if exact else _rounded(values, scale.steps(), hover)
+    cells = {"type": "heatmap", **_coloured(scale), **words, **drawn, **(more or {})}
     size = _side(len(x.labels), cell), _side(len(y.labels), cell)
     layout = _layout(x, y, size, title)
     if square:
@@ -126,6 +137,22 @@ def _cells(values: np.ndarray) -> dict:
     rows, columns = _bare_lines(row, column, values.shape)
     z = np.append(values[row, column], np.full(len(rows), np.nan, np.float32))
     return {"x": _compact(np.append(column, columns)), "y": _compact(np.append(row, rows)), "z": z}
+
+
+def _rounded(values: np.ndarray, steps: np.ndarray, hover: str) -> dict:
+    """The whole grid, each number the nearest step: a byte will do to send it. Two digits are more than it has."""
+    between = (steps[1:] + steps[:-1]) / 2
+    nearest = steps[np.searchsorted(between, np.nan_to_num(values))]
+    y, x = (_compact(np.arange(length)) for length in values.shape)
+    return {
+        "x": x,
+        "y": y,
+        "z": np.where(np.isnan(values), np.float32(np.nan), nearest),
+        "meta": {"steps": steps},
+        "zhoverformat": ",.2~r",
+        "hovertemplate": f"{hover.replace('%{z}', '≈ %{z}')}<extra></extra>",
+        "hoverongaps": False,
+    }
 
 
 def numbers(values: np.ndarray) -> np.ndarray:

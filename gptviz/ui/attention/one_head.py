@@ -19,7 +19,7 @@ from gptviz.figures.attention import (
 )
 from gptviz.ui import state
 from gptviz.ui.attention.cell import cell_arithmetic, choose_cell
-from gptviz.ui.components.ahead import ahead
+from gptviz.ui.components.ahead import ahead, fitting
 from gptviz.ui.components.plot import plot
 from gptviz.ui.selection import Selection
 
@@ -145,9 +145,10 @@ def send_ahead(chosen: Selection, layer: int) -> None:
 def other_heads(
     variant: state.Variant, ids: tuple[int, ...], layer: int, _chosen: Selection
 ) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The numbers and words of the heads that a click may choose next: those of this layer first."""
+    """The numbers and words of the heads that a click may choose next, as many as fit: those of this layer first."""
     layers = sorted(range(_chosen.config.n_layer), key=lambda other: abs(other - layer))
-    heads = [(other, head) for other in layers for head in range(_chosen.config.n_head)]
+    room = fitting(4 * int((~_chosen.hidden(layer)).sum()))
+    heads = [(other, head) for other in layers for head in range(_chosen.config.n_head)][:room]
     title = STAGES["pattern"][0]
     return (
         {f"{at}.{head}": attention_values(_chosen.run.pattern(at, head), _chosen.hidden(at)) for at, head in heads},

@@ -16,6 +16,11 @@ MOST = 160_000  # bytes: what is beyond is not sent ahead
 _mount = st.components.v2.component("gptviz_ahead", js=(HERE / "ahead.js").read_text(encoding="utf-8"))
 
 
+def fitting(nbytes: int) -> int:
+    """How many arrays of so many bytes are sent ahead: none of long prompts."""
+    return MOST * 3 // 4 // max(1, nbytes)  # base64 adds a third
+
+
 def ahead(values: Mapping[str, np.ndarray], alts: Mapping[str, str], *, key: str, tiles: str, plot: str) -> None:
     """values: tile id -> what `z` of the plot's first trace becomes when it is picked, in the order of their use.
 

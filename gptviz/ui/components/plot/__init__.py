@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import functools
 import importlib.metadata
 import importlib.resources
@@ -11,18 +10,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-import numpy as np
-import orjson
 import streamlit as st
 
 from gptviz.ui.components.events import keep, take
+from gptviz.ui.components.plot.payload import encode
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 HERE = Path(__file__).parent
 STATIC = HERE.parents[3] / "static"  # beside app.py: what Streamlit serves as app/static/
-TYPED = {"<f4", "<f8", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4"}  # plotly.js reads these from base64
 DEFAULT_HEIGHT = 450  # plotly.js's own
 
 _mount = st.components.v2.component(
@@ -67,33 +64,6 @@ def plot(
     then = on_click if callable(on_click) else None
     _mount(key=key, data=encode(figure, options), on_click_change=keep(key, "click", then))
     return take(key, "click")
-
-
-def encode(figure: go.Figure, options: dict[str, Any]) -> bytes:
-    """One JSON document; numpy arrays inside travel as base64 (float16 does not: pass float32).
-
-    What `figure.to_json` writes, without the two copies that it makes of the whole figure.
-    """
-    spec = {"data": figure._data, "layout": figure._layout}
-    return orjson.dumps({"options": options, "figure": spec}, default=_plain, option=orjson.OPT_NON_STR_KEYS)
-
-
-def _plain(value: Any) -> Any:
-    """A numpy value in the form that plotly.js reads."""
-    if isinstance(value, np.ndarray):
-        return _typed(value)
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"A figure can't hold a {type(value).__name__}.")
-
-
-def _typed(array: np.ndarray) -> Any:
-    if array.dtype == np.int64 and array.size and np.abs(array).max() < 2**31:  # which JavaScript's arrays lack
-        array = array.astype(np.int32)
-    if array.dtype.str not in TYPED:
-        return array.tolist()
-    spec = {"dtype": array.dtype.str[1:], "bdata": base64.b64encode(array.tobytes()).decode()}
-    return spec if array.ndim == 1 else spec | {"shape": ", ".join(map(str, array.shape))}
 
 
 @functools.cache

@@ -167,21 +167,74 @@ async function draw(host, { figure, options }) {
   host.drawn = true;
 }
 
-// Other values in the figure as it is, the text of which then is what Python will send: it need not be drawn again.
-function replace(host, { plot, z, alt }) {
-  if (!host.text) return;
-  const { figure, options } = JSON.parse(host.text);
-  if (plot !== options.key || z.length !== figure.data[0].z?.bdata?.length) return;
-  const swap = (text, before, after) => text.replace(before, () => after);
-  const text = swap(host.text, figure.data[0].z.bdata, z);
-  show(host, swap(text, JSON.stringify(options.alt), JSON.stringify(alt)));
+// ---- data: a JSON document and, behind a zero byte, the arrays that are too large for text (payload.py)
+
+const TYPES = {
+  f4: Float32Array, f8: Float64Array, i1: Int8Array, u1: Uint8Array,
+  i2: Int16Array, u2: Uint16Array, i4: Int32Array, u4: Uint32Array,
+}; // prettier-ignore
+const BLANK = 255; // the code of a cell without a number
+
+function split(data) {
+  const end = data.indexOf(0);
+  const text = new TextDecoder().decode(end < 0 ? data : data.subarray(0, end));
+  return { text, behind: end < 0 ? null : data.slice(end + 1) };
 }
 
-function show(host, text) {
-  if (text === host.text && background(host) === host.background) return; // nothing to draw anew
-  host.text = text;
+function parse({ text, behind }) {
+  return JSON.parse(text, (name, value) => (value?.behind ? restore(value, behind) : value));
+}
+
+function restore({ dtype, shape, steps, behind: [start, length] }, bytes) {
+  const own = bytes.slice(start, start + length);
+  if (steps) return climb(own, shape, steps);
+  const flat = new TYPES[dtype](own.buffer);
+  return shape ? rows(flat, shape.split(",").map(Number)) : flat;
+}
+
+function rows(flat, [height, width]) {
+  return Array.from({ length: height }, (_, row) => flat.subarray(row * width, (row + 1) * width));
+}
+
+// How much of each row there is, then the number of the step for each of its cells.
+function climb(bytes, [height, width], steps) {
+  const lengths = new Uint16Array(bytes.buffer, 0, height);
+  const numbers = Float32Array.from({ length: BLANK + 1 }, (_, code) => steps[code] ?? NaN);
+  let at = lengths.byteLength;
+  return Array.from(lengths, (length) => {
+    const row = new Float32Array(width).fill(NaN);
+    for (let column = 0; column < length; column++) row[column] = numbers[bytes[at++]];
+    return row;
+  });
+}
+
+function same(left, right) {
+  if (left === right) return true;
+  if (left?.length !== right?.length) return false;
+  for (let i = 0; i < left.length; i++) if (left[i] !== right[i]) return false;
+  return true;
+}
+
+// ---- life
+
+// Other values in the figure as it is, the text of which then is what Python will send: it need not be drawn again.
+function replace(host, { plot, z, alt }) {
+  if (!host.sent || host.sent.behind) return; // what is large is not sent ahead
+  const { text } = host.sent;
+  const { figure, options } = JSON.parse(text);
+  if (plot !== options.key || z.length !== figure.data[0].z?.bdata?.length) return;
+  const swap = (text, before, after) => text.replace(before, () => after);
+  const other = swap(text, figure.data[0].z.bdata, z);
+  show(host, { text: swap(other, JSON.stringify(options.alt), JSON.stringify(alt)), behind: null });
+}
+
+function show(host, sent) {
+  const before = host.sent;
+  const known = before?.text === sent.text && same(before.behind, sent.behind);
+  if (known && background(host) === host.background) return; // nothing to draw anew
+  host.sent = sent;
   host.message.textContent = "";
-  draw(host, JSON.parse(text)).catch((error) => {
+  draw(host, parse(sent)).catch((error) => {
     host.message.textContent = error.message;
     host.background = undefined; // so that the next run tries again
     if (!host.drawn) host.node.style.height = "0";
@@ -191,6 +244,6 @@ function show(host, text) {
 export default function ({ data, parentElement, setTriggerValue }) {
   const host = hosts.get(parentElement) ?? start(parentElement);
   host.send = (click) => setTriggerValue("click", click);
-  show(host, new TextDecoder().decode(data));
+  show(host, split(data));
   return () => leave(parentElement);
 }
