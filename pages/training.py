@@ -17,4 +17,6 @@ view = st.segmented_control(
     label_visibility="collapsed",
     bind="query-params",
 )
+if view != "Live":
+    live.notice()
 VIEWS[view]()

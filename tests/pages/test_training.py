@@ -200,6 +200,7 @@ def test_what_the_form_says_is_what_is_trained(open_page, going_on: Live):
     assert read(figure(at, "live_loss"))["data"][0]["name"] == "training"
     at = opened(open_page)  # its snapshots are a time-lapse
     assert scrubbed(at)["words"] == ["0", "1", "2", "3"]
+    assert "has finished: see Live" in at.info[0].value
     at = opened(open_page, training_view="Live")
     at.button(key="live_train_another").click().run()
     assert at.text_input(key="live_name").value == "mine-2"

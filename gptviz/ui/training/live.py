@@ -48,6 +48,13 @@ def show() -> None:
     st.fragment(lambda: _watch(phase), run_every=POLL if phase in GOING_ON else None)()
 
 
+def notice() -> None:
+    """Where the page shows something else: that there is a training, and how it stands."""
+    status = Live().status()
+    if status.phase != "none":
+        st.info(f"The training of {literal(status.name)} {PHASES[status.phase]}: see Live.")
+
+
 def _watch(phase: str) -> None:
     """The training as it stands; the whole page again once it is no longer in the phase that the page was drawn in."""
     status = Live().status()
