@@ -51,7 +51,7 @@ def test_it_is_said_in_words_what_the_head_does_and_what_is_left_out(open_page, 
     assert header["alt"].startswith("Layer 1, head 2")
     assert f"({last.argmax()}): {last.max():.3g}." in header["alt"]
     assert header["cut"] == 0.01
-    assert "below 0.01 is not drawn; while no token is chosen, what is 0.05 or more, faintly, is" in said(at)
+    assert "Weights below 0.01 are not drawn, nor those below 0.05 while no token is chosen." in said(at)
 
 
 def test_what_would_be_too_much_is_the_chosen_head_alone(open_page, run, monkeypatch):
@@ -83,4 +83,4 @@ def test_with_many_tokens_nothing_is_drawn_until_one_is_chosen(open_page, monkey
     monkeypatch.setattr(section, "MOST_FAINT", 3)
     at = open_page("attention", prompt=PROMPT)
     assert sent(at)[0]["faint"] is None
-    assert "while no token is chosen, nothing is" in said(at)
+    assert "nor any while no token is chosen" in said(at)

@@ -55,10 +55,10 @@ def least_weight(tokens: int) -> float:
 
 
 def _scale(cut: float, faint: float | None, alone: bool) -> str:
-    unasked = "nothing" if faint is None else f"what is {style.number(faint)} or more, faintly,"
+    unasked = "any" if faint is None else f"those below {style.number(faint)}"
     return (
-        "Lines and tints grow with the square root of the weight, on a scale from 0 to 1. What is below "
-        f"{style.number(cut)} is not drawn; while no token is chosen, {unasked} is."
+        "Lines and tints grow with the square root of the weight, on a scale from 0 to 1. Weights below "
+        f"{style.number(cut)} are not drawn, nor {unasked} while no token is chosen."
         + (" All heads of so long a text would be too much to send: this is the chosen one." if alone else "")
     )
 
