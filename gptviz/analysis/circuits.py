@@ -40,7 +40,8 @@ def ov_circuit(model: GPT, ids: Sequence[int], layer: int, head: int, size: int 
     to 1, so the head writes that wherever it looks.
     """
     rows = _rows(model, layer, head, torch.tensor(ids))
-    return (rows.value @ (rows.reader - _mean_reader(model, layer, head, size)).T).cpu().numpy()
+    mean = model.unembed.weight[:size].float().mean(0) @ _written(model, layer, head).T  # (D,)
+    return (rows.value @ (rows.reader - mean).T).detach().cpu().numpy()
 
 
 class OVTop(NamedTuple):
@@ -56,8 +57,8 @@ class OVTop(NamedTuple):
 def ov_top(model: GPT, ids: Sequence[int], layer: int, head: int, count: int = 5, size: int | None = None) -> OVTop:
     """The tokens that each source token promotes and suppresses the most, of the first `size` (of all)."""
     value = _rows(model, layer, head, torch.tensor(ids)).value
-    readers = _readers(model, layer, head, model.unembed.weight[:size])  # (V, D)
-    moved = value @ (readers - readers.mean(0)).T  # (n, V)
+    logits = value @ _written(model, layer, head) @ model.unembed.weight[:size].detach().float().T
+    moved = logits - logits.mean(1, keepdim=True)  # (n, V)
     own = moved.gather(1, torch.tensor(ids, device=moved.device)[:, None])
     kept = min(count, moved.shape[1])
     best, worst = moved.topk(kept), moved.topk(kept, largest=False)
@@ -75,8 +76,8 @@ class CircuitEigenvalues(NamedTuple):
 def circuit_eigenvalues(model: GPT, layer: int, head: int, size: int | None = None) -> CircuitEigenvalues:
     """Of both circuits over the first `size` tokens (all), each row less its mean, which no softmax sees.
 
-    A product A B^T has the eigenvalues of B^T A, here (D, D), and zeros. With rows of mean 0 the biases fall away: they
-    add the same row to all of B's partner. (Not those in front of a norm of q and k.)
+    A product A B^T has the eigenvalues of B^T A, here (D, D), and zeros. Biases add the same to all rows of A, and the
+    columns of B, less their means, sum to 0: so no bias is in the result (but those in front of a norm of q and k).
     """
     size, width = size or model.config.vocab_size, model.config.d_head
     products, sums = torch.zeros(2, width, width, dtype=torch.float64), torch.zeros(4, width, dtype=torch.float64)
@@ -97,7 +98,7 @@ def eigenvalue_score(eigenvalues: np.ndarray) -> float:
     """sum(lambda) / sum(|lambda|), from -1 to 1: whether a circuit takes tokens to themselves. NaN where all are 0.
 
     1 of the OV circuit is a head that copies: attention to a token raises its own logit. 1 of the QK circuit is a head
-    that matches: a token looks for itself..
+    that matches: a token looks for itself. The summary is that of Elhage et al. 2021.
     """
     size = np.abs(eigenvalues).sum()
     return float(eigenvalues.sum().real / size) if size > 0 else float("nan")
@@ -126,18 +127,14 @@ def _rows(model: GPT, layer: int, head: int, ids: Tensor) -> _Rows:
         query, key = query + bias[places[0]], key + bias[places[1]]
     value = F.linear((read if shift is None else read - shift).float(), weight[2])
     query, key = block.attn.q_norm(query), block.attn.k_norm(key)
-    return _Rows(query.float(), key.float(), value, _readers(model, layer, head, model.unembed.weight[ids]))
+    reader = model.unembed.weight[ids].float() @ _written(model, layer, head).T
+    return _Rows(query.float(), key.float(), value, reader)
 
 
 @torch.no_grad()
-def _readers(model: GPT, layer: int, head: int, rows: Tensor) -> Tensor:
-    """What rows of W_U (n, C) read of the head's values, through W_O and the final norm without its scale: (n, D)."""
-    read = rows.float() * model.ln_final.weight.float()
-    if model.config.norm == "layernorm":  # to centre what is read is to centre what is written
-        read = read - read.mean(-1, keepdim=True)
-    out = model.block(layer).attn.out.weight.unflatten(1, (-1, model.config.d_head))[:, head]  # (C, D)
-    return read @ out.float()
-
-
-def _mean_reader(model: GPT, layer: int, head: int, size: int | None) -> Tensor:
-    return _readers(model, layer, head, model.unembed.weight[:size].float().mean(0))
+def _written(model: GPT, layer: int, head: int) -> Tensor:
+    """What each dimension of the head's values puts before W_U, past the final norm without its scale: (D, C)."""
+    out = model.block(layer).attn.out.weight.unflatten(1, (-1, model.config.d_head))[:, head].float()  # (C, D)
+    if model.config.norm == "layernorm":
+        out = out - out.mean(0)
+    return out.T * model.ln_final.weight.float()

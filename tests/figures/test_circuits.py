@@ -63,3 +63,13 @@ def test_payload_of_sixty_four_tokens(draw):
     labels = [f"·token{at}" for at in range(64)]
     figure = draw(np.random.default_rng(0).normal(size=(64, 64)), labels, theme="light")
     assert len(figure.to_json()) < 40_000
+
+
+@pytest.mark.parametrize("draw", DRAWN)
+@pytest.mark.parametrize(("tokens", "most"), [(1, 440), (15, 440), (64, 640)])
+def test_two_stand_side_by_side(draw, tokens, most):
+    layout = read(draw(np.zeros((tokens, tokens)), ["<|endoftext|>"] * tokens, theme="light"))["layout"]
+    margin = layout["margin"]
+    assert layout["width"] <= most
+    room = layout["width"] - margin["l"] - margin["r"], layout["height"] - margin["t"] - margin["b"]
+    assert room[0] == room[1] > 180

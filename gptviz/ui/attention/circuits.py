@@ -55,7 +55,7 @@ def circuits(chosen: Selection, layer: int, head: int) -> None:
     found, scores = _circuits(chosen.variant, ids, layer, head), _scores(chosen.variant, layer, head)
     called = dict(zip(chosen.ids, chosen.labels, strict=True))
     labels = [called[i] for i in ids]
-    with st.container(horizontal=True, gap="medium"):
+    with st.container(horizontal=True, gap="small"):
         figure = qk_heatmap(found.qk, labels, theme=chosen.theme).update_layout(uirevision=str(ids))
         with st.container(width=figure.layout.width):
             _looks_for(figure, scores.matching, f"Layer {layer}, head {head}")
@@ -69,12 +69,11 @@ def circuits(chosen: Selection, layer: int, head: int) -> None:
 def _looks_for(figure: go.Figure, matching: float, place: str) -> None:
     st.markdown("**QK circuit: what it looks for**")
     st.caption(
-        "Vermilion: as a query, the row’s token gives the column’s token a higher score than it gives these tokens on "
-        "average; blue: a lower one."
+        "A query (row) scores the keys (columns) in vermilion above the mean of its row, and those in blue below it."
     )
     plot(figure, key="qk_circuit", alt=f"{place}: every token’s score for every other, by content alone.")
     st.caption(
-        f"Matching score {_said(matching)}: near 1, tokens look for themselves; near −1, for anything but themselves. "
+        f"Matching score {_said(matching)}: near 1, tokens look for themselves; near −1, away from themselves. "
         "Measured over the whole vocabulary."
     )
 
@@ -82,8 +81,7 @@ def _looks_for(figure: go.Figure, matching: float, place: str) -> None:
 def _writes(figure: go.Figure, copying: float, place: str) -> None:
     st.markdown("**OV circuit: what it writes**")
     st.caption(
-        "Attention to the row’s token raises the logits of the tokens in vermilion and lowers those in blue. On the "
-        "diagonal: its own."
+        "Attention to a token (row) raises the logits of the tokens in vermilion (columns) and lowers those in blue."
     )
     plot(figure, key="ov_circuit", alt=f"{place}: what attention to every token does to every logit.")
     st.caption(
@@ -139,8 +137,8 @@ def _promoted(chosen: Selection, top: OVTop, labels: Sequence[str]) -> None:
     ends = (top.promoted, top.raised), (top.suppressed, top.lowered)
     promoted, suppressed = ([_named(name, *row) for row in zip(*end, strict=True)] for end in ends)
     ranks = [style.number(int(rank)) for rank in top.rank]
-    head = ["Attended to", "Promotes", "Suppresses", f"Its own rank of {style.number(size)}"]
-    rows = list(zip(labels, promoted, suppressed, ranks, strict=True))
+    head = ["Attended to", f"Own rank of {style.number(size)}", "Promotes", "Suppresses"]
+    rows = list(zip(labels, ranks, promoted, suppressed, strict=True))
     with st.container(height=TALLEST if len(rows) > FEW else "content", border=False):
         st.html(table(head, rows, theme=chosen.theme))
 
@@ -158,19 +156,20 @@ def _formula(chosen: Selection, layer: int) -> None:
     normed = "q and k, the brackets, have norms of their own. " if config.qk_norm else ""
     centring = "its centring and its weight γ" if config.norm == "layernorm" else "its weight γ"
     with st.expander("Formula"):
-        st.latex(rf"\mathrm{{QK}} = s\,(E\,W_Q{b_q})(E\,W_K{b_k})^T, \qquad E = \mathrm{{norm}}_1(W_E)")
-        st.latex(r"\mathrm{OV} = E\,W_V\,W_O\,(\gamma \odot W_U) \;\text{ less each row's mean over the vocabulary}")
+        st.latex(rf"\mathrm{{QK}} = s\,(E\,W_Q{b_q})(E\,W_K{b_k})^T")
+        st.latex(r"\mathrm{OV} = E\,W_V\,W_O\,(\gamma \odot W_U)")
         st.latex(r"\text{score} = \frac{\sum_i \lambda_i}{\sum_i |\lambda_i|}")
         st.caption(
             "W_E W_Q W_Kᵀ W_Eᵀ and W_E W_V W_O W_U of "
             "[Elhage et al. 2021](https://transformer-circuits.pub/2021/framework/index.html), with what those models "
-            f"lack: norm₁ is the norm in front of the layer’s attention, of each embedding by itself. {normed}"
+            f"lack: E is W_E, each row through the norm in front of this layer’s attention. {normed}"
             f"s = {scale} is the layer’s factor on q · k. Behind W_O stands the final norm with {centring}, but "
             f"without its scale σ, which depends on all that is in the stream: divided by it ({sigma} at the last "
             "token of this prompt), the numbers are logits."
         )
         st.caption(
             "What moves all scores of a query or all logits alike changes no probability, so each row is drawn less "
-            "its mean. What the head writes wherever it looks (biases) is left out of OV. λ are the eigenvalues of the "
-            "circuit over the whole vocabulary, each row less its mean."
+            "its mean: QK’s over the tokens shown, OV’s over the vocabulary. What the head writes wherever it looks "
+            "(biases) is left out of OV. λ are the eigenvalues of the circuit over the whole vocabulary, each row less "
+            "its mean."
         )
