@@ -204,3 +204,35 @@ def test_scores_above_one_stretch_the_scale():
     spec = read(head_score_heatmap(np.array([[0.5, 4.0]]), theme="light", name="entropy (nats)"))
     assert spec["data"][0]["zmax"] == 4
     assert "0 to 4" in spec["data"][1]["marker"]["colorbar"]["title"]["text"]
+
+
+@pytest.mark.parametrize(
+    ("scale", "least", "relative"), [("0-1", 1.6e-5, 0.39), ("max", 1.6e-5, 0.39), ("log", 1e-4, 0.02)]
+)
+def test_numbers_of_a_large_matrix_are_rounded_and_say_so(scale, least, relative):
+    pattern = causal_pattern(300)
+    figure = attention_heatmap(pattern, labels(300), theme="light", scale=scale, masked=causal_mask(300))
+    trace = read(figure)["data"][0]
+    drawn = array(trace["z"])
+    np.testing.assert_array_equal(np.isnan(drawn), causal_mask(300))
+    seen = ~causal_mask(300) & (pattern > 4 * least)
+    assert (np.abs(drawn / pattern - 1)[seen] < relative).all()
+    bright = seen & (pattern > 0.05)
+    assert (np.abs(drawn / pattern - 1)[bright] < 0.02).all()
+    assert trace["hovertemplate"] == f"{HOVER.replace('%{z}', '≈ %{z}')}<extra></extra>"
+    assert not trace["hoverongaps"]
+    assert len(np.unique(drawn[~np.isnan(drawn)])) <= 255
+
+
+def test_rounding_keeps_zero_and_the_ends_of_a_scale():
+    scores = np.random.default_rng(0).normal(size=(300, 300)).astype(np.float32)
+    scores[5, 5], scores[7, 7] = 0, 9
+    drawn = array(read(stage_heatmap(scores, labels(300), theme="light", title=""))["data"][0]["z"])
+    assert (drawn[5, 5], drawn[7, 7]) == (0, 9)
+    assert np.sign(drawn[np.abs(scores) > 0.01]).tolist() == np.sign(scores[np.abs(scores) > 0.01]).tolist()
+
+
+def test_at_256_tokens_nothing_is_rounded():
+    pattern = causal_pattern(256)
+    drawn = cells(attention_heatmap(pattern, labels(256), theme="light", masked=causal_mask(256)))
+    assert drawn[200, 100] == pattern[200, 100]

@@ -9,6 +9,8 @@ import plotly.graph_objects as go
 import pytest
 
 from gptviz.figures import style
+from gptviz.figures.attention import attention_heatmap
+from gptviz.figures.pixels import thumbnails
 from gptviz.ui.components import plot as plot_module
 from gptviz.ui.components import tiles as tiles_module
 from gptviz.ui.components.tiles import MASKED, Row, Tile
@@ -120,6 +122,77 @@ def numbers(value):
         return value
     flat = np.frombuffer(base64.b64decode(value["bdata"]), value["dtype"])
     return flat.reshape([int(n) for n in value["shape"].split(",")]) if "shape" in value else flat
+
+
+def behind(payload: bytes) -> tuple[dict, bytes]:
+    """The document of a large figure, and the bytes behind it."""
+    text, _, rest = payload.partition(b"\0")
+    return json.loads(text), rest
+
+
+def climbed(z: dict, rest: bytes) -> np.ndarray:
+    """What plot.js makes of a matrix of steps, written anew from its description."""
+    (height, width), (start, length) = z["shape"], z["behind"]
+    own = rest[start : start + length]
+    lengths, at = struct.unpack_from(f"<{height}H", own), 2 * height
+    matrix = np.full((height, width), np.nan, np.float32)
+    for row, count in enumerate(lengths):
+        codes = own[at : at + count]
+        matrix[row, :count] = [np.nan if code == 255 else z["steps"][code] for code in codes]
+        at += count
+    assert at == length
+    return matrix
+
+
+def large_head(size: int, causal: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    weights = np.random.default_rng(0).random((size, size), np.float32) ** 4
+    masked = np.triu(np.full((size, size), causal), 1)
+    weights[masked] = 0
+    return weights / weights.sum(1, keepdims=True), masked
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("scale", ["0-1", "max", "log"])
+def test_a_large_head_travels_as_a_byte_a_cell(scale, causal):
+    pattern, masked = large_head(300, causal)
+    masked[:, 0] = True  # hidden, as the first token may be
+    figure = attention_heatmap(pattern, ["a"] * 300, theme="light", scale=scale, masked=masked)
+    document, rest = behind(plot_module.encode(figure, {}))
+    sent = climbed(document["figure"]["data"][0]["z"], rest)
+    np.testing.assert_array_equal(sent, figure.data[0].z)
+    np.testing.assert_array_equal(np.isnan(sent), masked)
+    assert len(rest) <= 2 * 300 + 300 * (301 if causal else 600) / 2
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_the_focused_head_of_1024_tokens_is_within_its_bytes(causal):
+    pattern, masked = large_head(1024, causal)
+    labels = [f"·token{at % 10}" for at in range(1024)]
+    figure = attention_heatmap(pattern, labels, theme="dark", masked=masked)
+    assert len(plot_module.encode(figure, {})) < 1_200_000
+
+
+def test_all_heads_of_1024_tokens_are_within_their_bytes():
+    hidden = np.triu(np.ones((1024, 1024), bool), 1)
+    pattern = large_head(1024)[0]
+    pixels = thumbnails(pattern[None], hidden)[0]
+    words = {"hover": "previous token 0.123, induction 0.123, self 0.123, first token 0.123, entropy (nats) 3.21"}
+    rows = [
+        Row(f"Layer {layer}", "", [tile(f"{layer}.{head}", pixels, **words) for head in range(12)])
+        for layer in range(12)
+    ]
+    assert len(encode(*rows)) < 1_500_000
+
+
+def test_large_arrays_of_other_figures_go_behind_as_they_are():
+    small, large = np.arange(10, dtype=np.float32), np.random.default_rng(0).random((300, 301), np.float32)
+    figure = go.Figure([go.Scatter(y=small), go.Heatmap(z=large)], {"template": "none"})
+    document, rest = behind(plot_module.encode(figure, {}))
+    assert "bdata" in document["figure"]["data"][0]["y"]
+    z = document["figure"]["data"][1]["z"]
+    start, length = z["behind"]
+    sent = np.frombuffer(rest[start : start + length], z["dtype"]).reshape([int(n) for n in z["shape"].split(",")])
+    np.testing.assert_array_equal(sent, large)
 
 
 def test_what_no_figure_can_hold_is_refused():

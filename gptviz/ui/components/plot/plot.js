@@ -163,8 +163,80 @@ async function draw(host, { figure, options }) {
   host.config ??= configOf(host, layout); // made once: react starts over, zoom lost, when the configuration differs
   await host.Plotly.react(host.node, figure.data, layout, host.config);
   host.node.setAttribute("aria-label", options.alt);
-  if (!host.drawn) host.node.on("plotly_click", (event) => report(host, event));
+  if (!host.drawn) {
+    host.node.on("plotly_click", (event) => report(host, event));
+    const crowd = () => pool(host).catch(() => {}); // the picture then stays as plotly.js drew it
+    host.node.on("plotly_afterplot", crowd);
+    crowd();
+  }
   host.drawn = true;
+}
+
+// ---- more cells than pixels: the browser would leave most of them out
+
+const CROWDED = 256 * 256; // cells: smaller matrices have room
+
+function cellsOf({ z }) {
+  return Array.isArray(z) && z[0]?.length ? z.length * z[0].length : 0;
+}
+
+// Of the cells that share a pixel the one farthest from the background is shown, so that a lone bright cell survives.
+// plotly.js draws a pixel a cell and has the browser scale that; each zoom draws anew.
+async function pool(host) {
+  const image = host.node.querySelector(".heatmaplayer image");
+  const source = image?.getAttribute("href");
+  if (!source || source === host.pooled || !host.node.data.some((trace) => cellsOf(trace) > CROWDED)) return;
+  const whole = await pixels(source);
+  const width = Math.round(image.width.baseVal.value * devicePixelRatio);
+  const height = Math.round(image.height.baseVal.value * devicePixelRatio);
+  const stale = image.getAttribute("href") !== source;
+  if (stale || width === 0 || (width >= whole.width && height >= whole.height)) return;
+  const base = channels(background(host));
+  const small = farthest(whole, Math.min(width, whole.width), Math.min(height, whole.height), base);
+  host.pooled = picture(small);
+  image.setAttribute("href", host.pooled);
+}
+
+async function pixels(source) {
+  const image = new Image();
+  image.src = source;
+  await image.decode();
+  const { naturalWidth: width, naturalHeight: height } = image;
+  const context = new OffscreenCanvas(width, height).getContext("2d");
+  context.drawImage(image, 0, 0);
+  return context.getImageData(0, 0, width, height);
+}
+
+function picture(image) {
+  const canvas = document.createElement("canvas");
+  Object.assign(canvas, { width: image.width, height: image.height });
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return canvas.toDataURL();
+}
+
+function channels(colour) {
+  const context = new OffscreenCanvas(1, 1).getContext("2d");
+  context.fillStyle = colour;
+  context.fillRect(0, 0, 1, 1);
+  return context.getImageData(0, 0, 1, 1).data;
+}
+
+function farthest(whole, width, height, base) {
+  const small = new ImageData(width, height);
+  const [from, to] = [whole, small].map(({ data }) => new Uint32Array(data.buffer));
+  const far = new Int32Array(to.length).fill(-1);
+  const column = Uint16Array.from({ length: whole.width }, (_, x) => (x * width) / whole.width);
+  for (let y = 0, i = 0; y < whole.height; y++) {
+    const row = Math.floor((y * height) / whole.height) * width;
+    for (let x = 0; x < whole.width; x++, i++) {
+      if (!(from[i] >>> 24)) continue; // clear: no number
+      const [red, green, blue] = [from[i] & 255, (from[i] >>> 8) & 255, (from[i] >>> 16) & 255];
+      const distance = Math.abs(red - base[0]) + Math.abs(green - base[1]) + Math.abs(blue - base[2]);
+      const at = row + column[x];
+      if (distance > far[at]) [far[at], to[at]] = [distance, from[i]];
+    }
+  }
+  return small;
 }
 
 // ---- data: a JSON document and, behind a zero byte, the arrays that are too large for text (payload.py)
