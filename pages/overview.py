@@ -5,7 +5,8 @@ import streamlit as st
 
 from gptviz.figures import style
 from gptviz.figures.overview import residual_norms
-from gptviz.figures.pixels import max_pool, quantise
+from gptviz.figures.pixels import max_pool, quantise, thumbnails
+from gptviz.ui import state
 from gptviz.ui.components.plot import plot
 from gptviz.ui.components.tiles import Row, Tile, tiles
 from gptviz.ui.frame import Selection, frame
@@ -22,8 +23,7 @@ def stream_tile(id: str, title: str, values: np.ndarray, role: str, hover: str, 
     return Tile(id, title, pixels, role, hover=hover, label=label)
 
 
-def head_tile(chosen: Selection, layer: int, head: int) -> Tile:
-    pixels = quantise(max_pool(chosen.visible_pattern(layer, head), THUMBNAIL), 1)
+def head_tile(layer: int, head: int, pixels: np.ndarray) -> Tile:
     title = f"layer {layer}, head {head}"
     return Tile(f"{layer}.{head}", title, pixels, "attention", hover="click to open", label=f"head {head}")
 
@@ -41,7 +41,8 @@ def embedding_row(chosen: Selection) -> Row:
 
 def block_row(chosen: Selection, layer: int) -> Row:
     run, name = chosen.run, f"blocks.{layer}."
-    heads = [head_tile(chosen, layer, head) for head in range(run.config.n_head)]
+    small = thumbnails(run[name + "attn.hook_pattern"].numpy(), chosen.hidden(layer), THUMBNAIL)
+    heads = [head_tile(layer, head, pixels) for head, pixels in enumerate(small)]
     post = run[name + "mlp.hook_post"].numpy()
     positive = f"{(post > 0).mean():.0%} of the activations are positive; click to open"
     ffn = stream_tile(f"ffn {layer}", f"FFN {layer}", post, "feed_forward", positive, "FFN")
@@ -55,7 +56,8 @@ def output_row(chosen: Selection) -> Row:
     run = chosen.run
     normed = run["ln_final.hook_normalized"].numpy()
     final = stream_tile("final", "final norm", normed, "residual", "what W_U reads", "norm")
-    shares = run.logits.softmax(-1).numpy()
+    some = run.logits.split(THUMBNAIL)  # rows at a time: all shares at once are as large as the logits
+    shares = np.concatenate([max_pool(logits.softmax(-1).numpy(), THUMBNAIL) for logits in some])
     after = stream_tile("next", "next token", shares, "logits", "softmax of the logits, at every position", "softmax")
     tied = "tied: W_U is W_E" if run.config.tie_weights else "W_U of its own"
     caption = f"{stage(chosen, run.config.vocab_size, 'ln_final.', 'unembed.')} · {tied}"
@@ -80,14 +82,20 @@ def open_tile(id: str) -> None:
             st.session_state.layer = int(layer)
 
 
+@st.cache_resource(show_spinner=False, max_entries=24)
+def stages(variant: state.Variant, ids: tuple[int, ...], _chosen: Selection) -> list[Row]:
+    """The pictures of every stage."""
+    blocks = [block_row(_chosen, layer) for layer in range(_chosen.config.n_layer)]
+    return [embedding_row(_chosen), *blocks, output_row(_chosen)]
+
+
 def pipeline(chosen: Selection) -> None:
     st.subheader("From tokens to logits", anchor=False)
     st.caption(
         "Every picture is this prompt's own forward pass, a row a token. A click opens heads, FFNs and embeddings."
     )
-    blocks = [block_row(chosen, layer) for layer in range(chosen.config.n_layer)]
     tiles(
-        [embedding_row(chosen), *blocks, output_row(chosen)],
+        stages(chosen.variant, chosen.ids, chosen),
         ramps={role: tuple(style.ramp(role, chosen.theme, 255)) for role in ROLES},
         selected=None,
         key="pipeline",

@@ -24,8 +24,14 @@ class Predictions(NamedTuple):
 
 def predictions(logits: Tensor, ids: Tensor, size: int | None = None) -> Predictions:
     """From logits (T, V) and ids (T,). `size`: how many of the V rows are tokens; the padding beyond is left out."""
-    came = ids[1:, None]  # (T - 1, 1)
-    log_probs = logits[:-1, :size].float().log_softmax(-1)
+    step = max(1, AT_ONCE // logits.shape[1])
+    pieces = zip(logits[:-1, :size].split(step), ids[1:, None].split(step), strict=True)
+    return Predictions(*map(np.concatenate, zip(*(_foretold(piece, came) for piece, came in pieces), strict=True)))
+
+
+def _foretold(logits: Tensor, came: Tensor) -> Predictions:
+    """Of some positions: logits (T, V), and the token that came after each (T, 1)."""
+    log_probs = logits.float().log_softmax(-1)
     mine = log_probs.gather(-1, came)
     rank = 1 + (log_probs > mine).sum(-1)
     columns = came[:, 0], mine[:, 0].exp(), -mine[:, 0], rank, log_probs.argmax(-1)

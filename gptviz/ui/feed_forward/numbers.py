@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gptviz.analysis import Neurons, Sparsity
 
 
+LAYERS = 8  # whose activations are kept: GPT-2's at 1,024 tokens take 25 MB each
 TOKENS = 8  # that a neuron promotes, and as many that it suppresses
 
 
@@ -23,7 +24,7 @@ class Layer(NamedTuple):
     activation_error: float
 
 
-@st.cache_resource(show_spinner=False, max_entries=state.MOST_TRACES)
+@st.cache_resource(show_spinner=False, max_entries=LAYERS)
 def layer_numbers(variant: state.Variant, ids: tuple[int, ...], layer: int) -> Layer:
     """The activations and their check."""
     from gptviz import analysis
