@@ -2,26 +2,34 @@
 
 import streamlit as st
 
-from gptviz.ui.attention.circuits import circuits
-from gptviz.ui.attention.heads import choose_head, grid, head_scores
-from gptviz.ui.attention.linker import linker_section
+from gptviz.ui.attention import heads, linker
+from gptviz.ui.attention.circuits import ask_for_circuits, circuits
 from gptviz.ui.attention.one_head import one_head
-from gptviz.ui.frame import Selection, frame
+from gptviz.ui.frame import Selection, follow, frame
+from gptviz.ui.live import part
 
 
-def draw(chosen: Selection) -> None:
+def all_and_one(chosen: Selection) -> None:
     left, right = st.columns([1, 2], gap="medium")
     with right:
         st.subheader("One head", anchor=False)
-        layer, head = choose_head(chosen)
-        one_head(chosen, layer, head)
+        one_head(chosen, *heads.chosen_head())
     with left:
         st.subheader("All heads", anchor=False)
         st.caption("Row: query, column: key. Click a head, or move with the arrow keys.")
-        grid(chosen, (layer, head))
-    linker_section(chosen, layer, head)
-    head_scores(chosen, (layer, head))
-    circuits(chosen, layer, head)
+        heads.grid(chosen, heads.chosen_head())
 
 
-frame("Attention", "Every token asks (query), every token answers (key): who looks at whom, in every head.", draw)
+def body() -> None:
+    part(heads.CHOICE, heads.choice, follows=False)
+    follow(heads.GRID, all_and_one)
+    st.subheader(linker.TITLE, anchor=False)
+    st.caption(linker.SENTENCE)
+    follow("linker", linker.linker_section)
+    heads.choose_score()
+    follow(heads.SCORE, heads.head_scores)
+    ask_for_circuits()
+    follow("circuits", circuits)
+
+
+frame("Attention", "Every token asks (query), every token answers (key): who looks at whom, in every head.", body)

@@ -4,7 +4,7 @@ from gptviz.ui.embeddings.positions import positions
 from gptviz.ui.embeddings.tokens import tokens
 from gptviz.ui.embeddings.vectors import vectors
 from gptviz.ui.embeddings.vocabulary import vocabulary
-from gptviz.ui.frame import Selection, frame
+from gptviz.ui.frame import Selection, frame, page
 
 
 def draw(chosen: Selection) -> None:
@@ -14,6 +14,5 @@ def draw(chosen: Selection) -> None:
     vocabulary(chosen)
 
 
-frame(
-    "Embeddings", "Text becomes tokens, every token a vector; where a token stands is told in one of five ways.", draw
-)
+SENTENCE = "Text becomes tokens, every token a vector; where a token stands is told in one of five ways."
+frame("Embeddings", SENTENCE, page(draw))

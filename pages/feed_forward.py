@@ -6,7 +6,7 @@ from gptviz.figures import style
 from gptviz.ui.feed_forward.layer import by_token, how_few, on_the_curve, strongest_table
 from gptviz.ui.feed_forward.neuron import one_neuron
 from gptviz.ui.feed_forward.numbers import layer_numbers
-from gptviz.ui.frame import Selection, frame
+from gptviz.ui.frame import Selection, frame, page
 from gptviz.ui.pick import pick_layer, pick_position
 
 
@@ -18,7 +18,7 @@ def choose(chosen: Selection) -> tuple[int, int, int]:
     if (st.session_state.get("neuron") or 0) >= width:
         st.session_state.neuron = None
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        layer, position = pick_layer(chosen), pick_position(chosen)
+        layer, position = pick_layer(chosen.config), pick_position(chosen)
         neuron = st.number_input(
             "Neuron",
             0,
@@ -57,4 +57,4 @@ def draw(chosen: Selection) -> None:
     how_few(chosen, layer)
 
 
-frame("Feed-forward", "After attention, every token alone goes through a wide layer of neurons.", draw)
+frame("Feed-forward", "After attention, every token alone goes through a wide layer of neurons.", page(draw))

@@ -9,7 +9,7 @@ from gptviz.figures.pixels import max_pool, quantise, thumbnails
 from gptviz.ui import state
 from gptviz.ui.components.plot import plot
 from gptviz.ui.components.tiles import Row, Tile, tiles
-from gptviz.ui.frame import Selection, frame
+from gptviz.ui.frame import Selection, frame, page
 
 THUMBNAIL = 64  # cells a side
 PAGE_OF = {"embed": "embeddings", "pos": "embeddings", "sum": "embeddings", "ffn": "feed_forward"}
@@ -122,4 +122,4 @@ def draw(chosen: Selection) -> None:
     norms(chosen)
 
 
-frame("Overview", "One prompt on its way through a GPT. Every number comes from this model's forward pass.", draw)
+frame("Overview", "One prompt on its way through a GPT. Every number comes from this model's forward pass.", page(draw))

@@ -1,6 +1,6 @@
 """What every part writes into the stream, what would be read from it after each layer, and who wrote a logit."""
 
-from gptviz.ui.frame import Selection, frame
+from gptviz.ui.frame import Selection, frame, page
 from gptviz.ui.residual.attribution import attribution
 from gptviz.ui.residual.lens import lens
 from gptviz.ui.residual.prediction import prediction
@@ -14,4 +14,4 @@ def draw(chosen: Selection) -> None:
     prediction(chosen)
 
 
-frame("Residual stream", "One vector a token, to which every part adds: from the embedding to the logits.", draw)
+frame("Residual stream", "One vector a token, to which every part adds: from the embedding to the logits.", page(draw))

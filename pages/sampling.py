@@ -1,6 +1,6 @@
 """From logits to one token, and on: every step of the draw, the ways not taken, and how fast tokens come."""
 
-from gptviz.ui.frame import Selection, frame
+from gptviz.ui.frame import Selection, frame, page
 from gptviz.ui.sampling.change import change
 from gptviz.ui.sampling.openness import openness
 from gptviz.ui.sampling.pace import pace
@@ -18,4 +18,4 @@ def draw(chosen: Selection) -> None:
     pace(chosen)
 
 
-frame("Sampling", "Of all tokens one: what each setting does to the choice, and what else might have been.", draw)
+frame("Sampling", "Of all tokens one: what each setting does to the choice, and what else might have been.", page(draw))

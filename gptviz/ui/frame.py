@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -21,18 +22,14 @@ from gptviz.ui.transport import metronome, next_token
 if TYPE_CHECKING:
     from gptviz import GPTConfig
 
-__all__ = ["Selection", "frame"]
+__all__ = ["Selection", "follow", "frame", "page"]
 
 ENCODINGS = ("learned", "sinusoidal", "rotary", "alibi", "none")
 UNITS = {"nats_per_token": "nats per token", "bits_per_byte": "bits per byte"}
 
 
-def frame(title: str, sentence: str, draw: Callable[[Selection], None]) -> None:
-    """Draw the shared controls, and below them what `draw` makes of what they select."""
-
-    def page() -> None:
-        _page(draw)
-
+def frame(title: str, sentence: str, body: Callable[[], None]) -> None:
+    """Draw the shared controls, and below them the page's own; what follows them, the body puts in parts: `follow`."""
     open_page(title, sentence)
     state.start()
     with st.spinner("Starting PyTorch: a few seconds, once for each start of the app."):
@@ -46,7 +43,7 @@ def frame(title: str, sentence: str, draw: Callable[[Selection], None]) -> None:
     state.see("model", "prompt")
     part("tokens", _tokens)
     next_token()
-    part("page", page)
+    body()
     metronome()
     live.end()
 
@@ -62,17 +59,28 @@ def _tokens() -> None:
         st.error(literal(str(error)))
 
 
-def _page(draw: Callable[[Selection], None]) -> None:
-    try:
-        selection = select()
-    except GptvizError:  # said above, beside the tokens
-        return
-    if selection is None:
-        return
-    try:
-        draw(selection)
-    except GptvizError as error:
-        st.error(literal(str(error)))
+def follow(name: str, draw: Callable[[Selection], None]) -> None:
+    """A part of the page: drawn from what is selected, here and now and whenever that changes."""
+
+    @functools.wraps(draw)
+    def drawn() -> None:
+        try:
+            selection = select()
+        except GptvizError:  # said above, beside the tokens
+            return
+        if selection is None:
+            return
+        try:
+            draw(selection)
+        except GptvizError as error:
+            st.error(literal(str(error)))
+
+    part(name, drawn)
+
+
+def page(draw: Callable[[Selection], None]) -> Callable[[], None]:
+    """The body of a page that is one part."""
+    return lambda: follow("page", draw)
 
 
 def _names() -> list[str]:

@@ -7,28 +7,30 @@ widget of a rerun anew, a few milliseconds each.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import RerunData, RerunException, get_script_run_ctx
 
-PARTS = ("tokens", "next token", "page", "metronome")  # of the frame, in the order in which they are drawn
+DRAWN, PARTS = "drawn parts", "parts"  # in the session: those so far, and all of them once the page is whole
 
 
-def part(name: str, draw: Callable[[], None]) -> None:
-    """Draw a part, here and now and at every redraw that names it."""
+def part(name: str, draw: Callable[[], None], *, follows: bool = True) -> None:
+    """Draw a part, here and now and at every redraw: at those that name it, where it does not follow every change."""
 
     @functools.wraps(draw)
     def on_its_page() -> None:
         stay()
         draw()
 
+    if follows and name not in (so_far := st.session_state[DRAWN]):
+        st.session_state[DRAWN] = (*so_far, name)
     st.fragment(on_its_page, key=name)()
 
 
 def begin() -> None:
     """A page is being drawn: until its end there are no parts to redraw."""
-    st.session_state["parts"] = False
+    st.session_state[DRAWN], st.session_state[PARTS] = (), ()
     st.session_state["drawn page"] = _page()
 
 
@@ -50,11 +52,11 @@ def _page() -> str | None:
 
 def end() -> None:
     """All parts have been drawn."""
-    st.session_state["parts"] = True
+    st.session_state[PARTS] = st.session_state[DRAWN]
 
 
-def redraw(parts: Sequence[str] = PARTS) -> None:
-    """The end of a callback: draw these parts again, and nothing else; the whole page where it has none yet."""
-    if st.session_state.get("parts"):
+def redraw(*parts: str) -> None:
+    """The end of a callback: draw these parts again (none named: all that follow); the whole page where it has none."""
+    if every := st.session_state.get(PARTS):
         stay()
-        st.rerun(parts)
+        st.rerun(parts or every)

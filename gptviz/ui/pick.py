@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
 from gptviz.ui.selection import Selection
 
+if TYPE_CHECKING:
+    from gptviz import GPTConfig
+
 LAST = -1  # whatever token is the last one: it moves on as the text grows
 
 
-def pick_layer(chosen: Selection) -> int:
-    """The layer, shared with the Attention page."""
-    return st.selectbox("Layer", range(chosen.config.n_layer), key="layer", bind="query-params", width=120)
+def pick_layer(config: GPTConfig, then: Callable[[], None] | None = None) -> int:
+    """The layer, shared with the Attention page; `then` follows a choice."""
+    return st.selectbox("Layer", range(config.n_layer), key="layer", bind="query-params", width=120, on_change=then)
 
 
-def pick_head(chosen: Selection) -> int:
-    """The head, shared with the Attention page."""
-    return st.selectbox("Head", range(chosen.config.n_head), key="head", bind="query-params", width=120)
+def pick_head(config: GPTConfig, then: Callable[[], None] | None = None) -> int:
+    """The head, shared with the Attention page; `then` follows a choice."""
+    return st.selectbox("Head", range(config.n_head), key="head", bind="query-params", width=120, on_change=then)
 
 
 def pick_position(chosen: Selection, label: str = "Token", key: str = "position", default: int = LAST) -> int:

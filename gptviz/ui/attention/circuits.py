@@ -12,7 +12,9 @@ import streamlit as st
 from gptviz.figures import style
 from gptviz.figures.circuits import ov_heatmap, qk_heatmap
 from gptviz.ui import numbers, state
+from gptviz.ui.attention.heads import chosen_head
 from gptviz.ui.components.plot import plot
+from gptviz.ui.live import redraw
 from gptviz.ui.pick import pick_window
 from gptviz.ui.selection import Selection
 from gptviz.ui.table import table
@@ -42,15 +44,20 @@ class Scores(NamedTuple):
     copying: float
 
 
-def circuits(chosen: Selection, layer: int, head: int) -> None:
-    """Drawn only when asked for: the page is drawn at every generated token."""
+def ask_for_circuits() -> None:
+    """They are drawn only when asked for: the page is drawn at every generated token."""
     st.subheader("Circuits", anchor=False)
     st.caption(
         "What this head looks for, and what it writes where it looks, token against token: from the weights alone, "
         "whatever else the prompt says."
     )
-    if not st.toggle("Show circuits", key="circuits", bind="query-params"):
+    st.toggle("Show circuits", key="circuits", bind="query-params", on_change=redraw, args=("circuits",))
+
+
+def circuits(chosen: Selection) -> None:
+    if not st.session_state.circuits:
         return
+    layer, head = chosen_head()
     ids = _shown(chosen, layer)
     found, scores = _circuits(chosen.variant, ids, layer, head), _scores(chosen.variant, layer, head)
     called = dict(zip(chosen.ids, chosen.labels, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -13,6 +14,7 @@ from gptviz.figures.pixels import thumbnails as pooled
 from gptviz.ui import state
 from gptviz.ui.components.plot import plot
 from gptviz.ui.components.tiles import Row, Tile, tiles
+from gptviz.ui.live import redraw
 from gptviz.ui.pick import pick_head, pick_layer
 from gptviz.ui.selection import Selection
 
@@ -28,20 +30,52 @@ RANDOM = "random"  # a score that is not measured on the prompt
 ORDERS = {"": "by layer", **{name: f"by {words}" for name, words in SCORES.items()}}
 
 
-def choose_head(chosen: Selection) -> tuple[int, int]:
-    with st.container(horizontal=True):
-        return pick_layer(chosen), pick_head(chosen)
+CHOICE, GRID, SCORE = "choice", "heads", "scores"  # parts of the page
+HEAD = (CHOICE, GRID, "linker", SCORE, "circuits")  # the parts that show or name the chosen head
+
+
+def choice() -> None:
+    """Which head, and in which order all of them: controls that only a choice of theirs draws again."""
+    config = state.checkpoint(st.session_state.model).model.config
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        pick_layer(config, head_changed)
+        pick_head(config, head_changed)
+        order = st.selectbox(
+            "Order of all heads",
+            ORDERS,
+            key="order",
+            bind="query-params",
+            format_func=ORDERS.__getitem__,
+            on_change=redraw,
+            args=(CHOICE, GRID),
+            width=240,
+        )
+        bound: dict[str, Any] = dict(bind="query-params", on_change=redraw, args=(GRID,), width=240)
+        if order == "entropy":
+            st.slider("At most", 0.0, 7.0, 7.0, 0.1, key="at_most", help="In nats.", **bound)
+        elif order:
+            st.slider("At least", 0.0, 1.0, 0.0, 0.01, key="at_least", **bound)
+
+
+def head_changed() -> None:
+    redraw(*HEAD)
+
+
+def chosen_head() -> tuple[int, int]:
+    """Layer and head."""
+    return st.session_state.layer, st.session_state.head
 
 
 def pick(id: str) -> None:
     st.session_state.layer, st.session_state.head = map(int, id.split("."))
+    head_changed()
 
 
 def grid(chosen: Selection, selected: tuple[int, int]) -> None:
     """Every head's picture, layer by layer or by what the heads do."""
     ramps = {"attention": tuple(style.ramp("attention", chosen.theme, 255))}
     rows = thumbnails(chosen.variant, chosen.ids, chosen)
-    if order := st.selectbox("Order", ORDERS, key="order", bind="query-params", format_func=ORDERS.__getitem__):
+    if order := st.session_state.order:
         rows = by_score(rows, state.head_scores(chosen.variant, chosen.ids)[order], order, chosen.config.n_head)
     if not rows:
         st.info("No head is within that bound on this prompt.")
@@ -60,10 +94,7 @@ def grid(chosen: Selection, selected: tuple[int, int]) -> None:
 def by_score(rows: list[Row], scores: np.ndarray, name: str, abreast: int) -> list[Row]:
     """The heads within the bound that is asked for, the strongest first; scores (L, H). An entropy is better low."""
     low_first = name == "entropy"
-    if low_first:
-        bound = st.slider("At most", 0.0, 7.0, 7.0, 0.1, key="at_most", bind="query-params", help="In nats.")
-    else:
-        bound = st.slider("At least", 0.0, 1.0, 0.0, 0.01, key="at_least", bind="query-params")
+    bound = st.session_state.at_most if low_first else st.session_state.at_least
     every = {tile.id: tile for row in rows for tile in row.tiles}
     ranked = sorted((float(score), place) for place, score in np.ndenumerate(scores) if np.isfinite(score))
     ranked = ranked if low_first else ranked[::-1]
@@ -98,10 +129,22 @@ def thumbnail(scores: dict[str, np.ndarray], layer: int, head: int, pixels: np.n
     return Tile(f"{layer}.{head}", title, pixels, "attention", hover=words, label=f"head {head}", detail=kind)
 
 
-def head_scores(chosen: Selection, selected: tuple[int, int]) -> None:
+def choose_score() -> None:
     st.subheader("What the heads do on this prompt", anchor=False)
-    names = [*SCORES, RANDOM]
-    name = st.selectbox("Score", names, key="score", bind="query-params", format_func=_words)
+    st.selectbox(
+        "Score",
+        [*SCORES, RANDOM],
+        key="score",
+        bind="query-params",
+        format_func=_words,
+        on_change=redraw,
+        args=(SCORE,),
+    )
+
+
+def head_scores(chosen: Selection) -> None:
+    """The chosen score of every head, and all of the chosen head's."""
+    name, selected = st.session_state.score, chosen_head()
     scores, definition = measured(chosen, name)
     st.caption(definition[0].upper() + definition[1:] + ".")
     if np.isnan(scores).all():

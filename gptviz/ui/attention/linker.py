@@ -7,9 +7,11 @@ import streamlit as st
 
 from gptviz.figures import style
 from gptviz.ui import state
+from gptviz.ui.attention.heads import chosen_head
 from gptviz.ui.components.linker import Links, linker, pack
 from gptviz.ui.selection import Selection
 
+TITLE = "Who looks at whom"
 MOST = 300_000  # bytes: where all heads of the layer would be more, the chosen one comes alone
 MOST_FAINT = 256  # tokens: with more, only the chosen token's lines are drawn
 FAINT = 0.05  # the least weight that is drawn while no token is chosen
@@ -19,13 +21,12 @@ SENTENCE = (
 )
 
 
-def linker_section(chosen: Selection, layer: int, head: int) -> None:
+def linker_section(chosen: Selection) -> None:
     """The chosen head's attention as lines between tokens; the browser does the rest."""
-    st.subheader("Who looks at whom", anchor=False)
+    layer, head = chosen_head()
     tokens, heads = len(chosen.ids), chosen.config.n_head
     alone = heads * tokens**2 * (1 if chosen.variant.causal else 2) > MOST
     cut, faint = least_weight(tokens), FAINT if tokens <= MOST_FAINT else None
-    st.caption(SENTENCE)
     sent = links(chosen.variant, chosen.ids, layer, head if alone else None)
     colours = style.head_colours(heads)
     linker(

@@ -24,7 +24,7 @@ def one_rotation(chosen: Selection) -> None:
 
     half = chosen.run.config.d_rotary // 2
     with st.container(horizontal=True):
-        layer, head = pick_layer(chosen), pick_head(chosen)
+        layer, head = pick_layer(chosen.config), pick_head(chosen.config)
         query, key = pick_position(chosen, "Query"), pick_position(chosen, "Key", "key_position", len(chosen.ids) // 2)
         pair = st.selectbox("Pair", range(half), key="pair", bind="query-params", width=120)
     q = rotary_turn(chosen.run, layer, head, query, pair, "q")

@@ -21,7 +21,7 @@ ORDER = (EDITOR, WORKLOAD, HEADLINE, OPTIONS, VIEW, FORMULA)
 
 def again(*parts: str) -> None:
     """A callback: draw these parts again."""
-    live.redraw([part for part in ORDER if part in parts])
+    live.redraw(*(part for part in ORDER if part in parts))
 
 
 def after(more: Mapping[str, tuple[str, ...]] | None = None) -> Callable[[set[str]], None]:

@@ -35,7 +35,8 @@ def encode(figure: go.Figure, options: dict[str, Any]) -> bytes:
 
 def _stepped(trace: dict[str, Any], behind: list[bytes]) -> dict[str, Any]:
     """A matrix whose numbers are all among `meta["steps"]`, at most 255 in ascending order: a byte each will do."""
-    steps = (trace.get("meta") or {}).get("steps")
+    meta = trace.get("meta")
+    steps = meta.get("steps") if isinstance(meta, dict) else None
     if steps is None:
         return trace
     codes = np.where(np.isnan(trace["z"]), BLANK, np.searchsorted(steps, trace["z"])).astype(np.uint8)
