@@ -4,8 +4,9 @@
 
 The model is made up: 12 layers of 12 heads (and one of 16), with weights that are random but for the queries' and keys'
 size, so that patterns are not flat. What the Attention page needs is computed as the page does, each length in a
-process of its own; memory is the process's own (VmHWM in /proc), beyond what it held before. --browser opens the pages
-in Chromium, too, which needs requirements-dev.txt.
+process of its own. Memory is the process's own (/proc): "+needed" is the peak beyond what was held before, for the
+forward pass beyond the trace that is kept, too; the budget is twice a layer's patterns. --browser opens the pages in
+Chromium, too, which needs requirements-dev.txt. Linux alone.
 """
 
 from __future__ import annotations
@@ -19,7 +20,14 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from benchmarks.ui import Traffic
+    from gptviz.ui.selection import Selection
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 LENGTHS = (64, 128, 256, 512, 1024)
@@ -69,63 +77,71 @@ def cost(work: Callable[[], object]) -> Cost:
 def measure(name: str, length: int) -> None:
     """One line of the table: what the Attention page computes for a prompt of so many tokens."""
     logging.disable(logging.WARNING)  # Streamlit misses its server
-    import numpy as np
+    from gptviz.ui import state
 
+    state.import_torch()
+    for work in steps(selection(name, 16), {}).values():  # pays for what is set up once
+        work()
+    sizes: dict[str, int] = {}
+    chosen = selection(name, length)
+    costs = {step: cost(work) for step, work in steps(chosen, sizes).items()}
+    trace, numbers = costs.pop("trace"), costs.values()
+    layer = chosen.run["blocks.0.attn.hook_pattern"].nbytes
+    columns = [
+        *(trace.seconds * 1e3, chosen.run.nbytes / 1e6, (trace.peak - chosen.run.nbytes) / 1e6),
+        *(part.seconds * 1e3 for part in numbers),
+        *(max(part.peak for part in numbers) / 1e6, 2 * layer / 1e6),
+        *(sizes["tiles"] / 1e3, sizes["head"] / 1e3),
+    ]
+    print(f"{length:6}" + "".join(f"{column:9.0f}" for column in columns), flush=True)
+
+
+def selection(name: str, length: int) -> Selection:
+    from gptviz.ui import state
+    from gptviz.ui.selection import Selection
+
+    loaded = state.checkpoint(name)
+    ids = tuple(loaded.tokenizer.encode(prompt(length), bos=True)[:length].tolist())
+    assert len(ids) == length
+    variant, labels = state.Variant(name, True, "learned"), tuple(loaded.tokenizer.labels(ids))
+    return Selection(variant, loaded.model.config, ids, labels, 0, length, "light")
+
+
+def steps(chosen: Selection, sizes: dict[str, int]) -> dict[str, Callable[[], object]]:
+    """The parts of the page's work in turn; sizes takes the bytes of what would be sent."""
     from gptviz.figures import style
-    from gptviz.figures.attention import attention_heatmap
     from gptviz.ui import state
     from gptviz.ui.attention import heads
     from gptviz.ui.components import plot, tiles
-    from gptviz.ui.selection import Selection
-
-    state.import_torch()
-    loaded = state.checkpoint(name)
-    ids = tuple(loaded.tokenizer.encode(TEXT * (length // 16), bos=True)[:length].tolist())
-    assert len(ids) == length
-    labels = tuple(loaded.tokenizer.labels(ids))
-    chosen = Selection(state.Variant(name, True, "learned"), loaded.model.config, ids, labels, 0, length, "light")
-    state.trace(chosen.variant, ids[:16])  # what PyTorch sets up once
 
     def grid() -> None:
-        rows = heads.thumbnails(chosen.variant, ids, chosen)
+        rows = heads.thumbnails(chosen.variant, chosen.ids, chosen)
         ramps = {"attention": tuple(style.ramp("attention", "light", 255))}
         sizes["tiles"] = len(tiles.encode(rows, ramps, "0.0", {}))
 
     def one_head() -> None:
         from gptviz.analysis import attention_stages
+        from gptviz.figures.attention import attention_heatmap
 
         stages = attention_stages(chosen.run, 0, 0)
-        figure = attention_heatmap(stages.pattern, labels, theme="light", masked=chosen.hidden(0))
+        figure = attention_heatmap(stages.pattern, chosen.labels, theme="light", masked=chosen.hidden(0))
         sizes["head"] = len(plot.encode(figure, {}))
 
-    sizes: dict[str, int] = {}
-    steps = {
+    return {
         "trace": lambda: chosen.run,
-        "scores": lambda: state.head_scores(chosen.variant, ids),
+        "scores": lambda: state.head_scores(chosen.variant, chosen.ids),
         "tiles": grid,
         "head": one_head,
     }
-    costs = {step: cost(work) for step, work in steps.items()}
-    kept = sum(tensor.numel() * 4 for tensor in (*chosen.run.activations.values(), chosen.run.logits))
-    one_layer = np.prod(chosen.run["blocks.0.attn.hook_pattern"].shape) * 4
-    numbers = [costs[step] for step in ("scores", "tiles", "head")]
-    print(
-        f"{length:6} {costs['trace'].seconds * 1e3:8.0f} {kept / 1e6:8.0f} {(costs['trace'].peak - kept) / 1e6:8.0f}"
-        + "".join(f" {part.seconds * 1e3:8.0f}" for part in numbers)
-        + f" {max(part.peak for part in numbers) / 1e6:8.0f} {2 * one_layer / 1e6:8.0f}"
-        + f" {sizes['tiles'] / 1e3:8.0f} {sizes['head'] / 1e3:8.0f}",
-        flush=True,
-    )
 
 
-HEADINGS = (
-    "tokens  forward     kept   beyond   scores    tiles     head   beyond   budget    tiles     head\n"
-    "             ms       MB       MB       ms       ms       ms       MB       MB       kB       kB"
-)
+HEADINGS = """\
+tokens  forward     kept  +needed   scores    tiles     head  +needed   budget    tiles     head
+             ms       MB       MB       ms       ms       ms       MB       MB       kB       kB"""
 
 
 def browse(home: Path) -> None:
-    """Opening the Overview and the Attention page on a long prompt in Chromium, and another head."""
+    """The Overview and the Attention page in Chromium, once the forward pass of a long prompt has been made."""
     from playwright.sync_api import sync_playwright
 
     from benchmarks import ui
@@ -133,38 +149,34 @@ def browse(home: Path) -> None:
     os.environ["GPTVIZ_HOME"] = str(home)
     with ui.server() as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=ui.CHROMIUM, args=ui.FLAGS)
-        page = browser.new_page(viewport={"width": 1280, "height": 900})
-        traffic = ui.Traffic(page)
-        for name in SHAPES:
-            page.goto(f"{url}/attention?model={name}")  # reads the model and plotly.js
+        for name, length in (("wide", 256), ("wide", 1024), ("heads-16", 256)):
+            page = browser.new_page(viewport={"width": 1280, "height": 900})
+            traffic = ui.Traffic(page)
+            page.goto(f"{url}/attention?model={name}")  # plotly.js is there once it has been drawn
             ui.drawn(page)
-            for length in (256, 1024):
-                visit(page, traffic, f"{url}/?model={name}", length, ".st-key-pipeline canvas")
-                visit(page, traffic, f"{url}/attention?model={name}", length, f"{ui.HEATMAP} .main-svg")
-                before = traffic.bytes
-                page.locator('[aria-label^="layer 0, head 2"]').first.click()
-                page.wait_for_function("() => document.querySelector('[aria-label^=\"Layer 0, head 2\"]')")
-                ui.at_rest(page)
-                print(f"{'':12} another head: {(traffic.bytes - before) / 1e3:.0f} kB")
+            page.goto(f"{url}/feed_forward?model={name}&prompt={quote(prompt(length))}")
+            page.locator(".st-key-neurons .main-svg").first.wait_for(timeout=120_000)
+            ui.at_rest(page)
+            print(f"{name}, {length} tokens")
+            report(page, traffic, "Overview", ".st-key-pipeline canvas")
+            report(page, traffic, "Attention", ".st-key-heads canvas", f"{ui.HEATMAP} .heatmaplayer image")
+            page.close()
         browser.close()
 
 
-def visit(page, traffic, address: str, length: int, last: str) -> None:
-    """Open a page on a prompt of so many tokens that is new to the server for the first page of two."""
-    from urllib.parse import quote
+def report(page: Page, traffic: Traffic, link: str, *pictures: str) -> None:
+    """From the click in the menu to each of the pictures, and what was received until all was at rest."""
+    from benchmarks import ui
 
     before, began = traffic.bytes, time.perf_counter()
-    page.goto(f"{address}&prompt={quote(prompt(length))}", wait_until="commit")
-    page.wait_for_selector(last, timeout=120_000)
-    painted = time.perf_counter() - began
-    page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]', timeout=120_000)
-    rest = time.perf_counter() - began
-    page.wait_for_timeout(400)
-    print(
-        f"{address[-40:]} {length}: painted {painted * 1e3:.0f} ms, at rest {rest * 1e3:.0f} ms, "
-        f"{(traffic.bytes - before) / 1e3:.0f} kB",
-        flush=True,
-    )
+    page.get_by_test_id("stSidebarNav").get_by_text(link, exact=True).click()
+    painted = []
+    for picture in pictures:
+        page.wait_for_selector(picture, timeout=120_000)
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+        painted.append(f"{(time.perf_counter() - began) * 1e3:.0f} ms")
+    ui.at_rest(page)
+    print(f"  {link:10} painted after {', '.join(painted)}; {(traffic.bytes - before) / 1e3:.0f} kB", flush=True)
 
 
 def prompt(length: int) -> str:
