@@ -141,7 +141,7 @@ tokens  forward     kept  +needed   scores    tiles     head  +needed   budget  
 
 
 def browse(home: Path) -> None:
-    """The Overview and the Attention page in Chromium, once the forward pass of a long prompt has been made."""
+    """The Overview and the Attention page in Chromium, opened once the forward pass of a long prompt has been made."""
     from playwright.sync_api import sync_playwright
 
     from benchmarks import ui
@@ -149,38 +149,54 @@ def browse(home: Path) -> None:
     os.environ["GPTVIZ_HOME"] = str(home)
     with ui.server() as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=ui.CHROMIUM, args=ui.FLAGS)
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        traffic = ui.Traffic(page)
+        page.goto(f"{url}/attention")  # plotly.js is there once it has been drawn
+        ui.drawn(page)
         for name, length in (("wide", 256), ("wide", 1024), ("heads-16", 256)):
-            page = browser.new_page(viewport={"width": 1280, "height": 900})
-            traffic = ui.Traffic(page)
-            page.goto(f"{url}/attention?model={name}")  # plotly.js is there once it has been drawn
-            ui.drawn(page)
-            page.goto(f"{url}/feed_forward?model={name}&prompt={quote(prompt(length))}")
+            link = f"model={name}&prompt={quote(exactly(length))}"
+            page.goto(f"{url}/feed_forward?{link}")
             page.locator(".st-key-neurons .main-svg").first.wait_for(timeout=120_000)
             ui.at_rest(page)
-            print(f"{name}, {length} tokens")
-            report(page, traffic, "Overview", ".st-key-pipeline canvas")
-            report(page, traffic, "Attention", ".st-key-heads canvas", f"{ui.HEATMAP} .heatmaplayer image")
-            page.close()
+            said = page.get_by_text("tokens (block_size)").first.text_content()
+            print(f"{name}: {(said or '').split(' at most')[0]} {length} tokens")
+            report(page, traffic, f"{url}/?{link}", ".st-key-pipeline canvas")
+            report(
+                page, traffic, f"{url}/attention?{link}", ".st-key-heads canvas", f"{ui.HEATMAP} .heatmaplayer image"
+            )
         browser.close()
 
 
-def report(page: Page, traffic: Traffic, link: str, *pictures: str) -> None:
-    """From the click in the menu to each of the pictures, and what was received until all was at rest."""
+def report(page: Page, traffic: Traffic, address: str, *pictures: str) -> None:
+    """From the address to the title and each of the pictures, and what was received until all was at rest."""
     from benchmarks import ui
 
     before, began = traffic.bytes, time.perf_counter()
-    page.get_by_test_id("stSidebarNav").get_by_text(link, exact=True).click()
+    page.goto(address, wait_until="commit")
     painted = []
-    for picture in pictures:
+    for picture in ("h1", *pictures):
         page.wait_for_selector(picture, timeout=120_000)
         page.evaluate("() => new Promise(requestAnimationFrame)")
-        painted.append(f"{(time.perf_counter() - began) * 1e3:.0f} ms")
+        painted.append(f"{(time.perf_counter() - began) * 1e3:.0f}")
+    page.wait_for_timeout(3000)
     ui.at_rest(page)
-    print(f"  {link:10} painted after {', '.join(painted)}; {(traffic.bytes - before) / 1e3:.0f} kB", flush=True)
+    where = address.partition("?")[0].rpartition("/")[2] or "overview"
+    print(
+        f"  {where:10} title, pictures after {', '.join(painted)} ms; {(traffic.bytes - before) / 1e3:.0f} kB",
+        flush=True,
+    )
 
 
 def prompt(length: int) -> str:
     return TEXT * (length // 16)
+
+
+def exactly(length: int) -> str:
+    """A prompt of so many tokens, the first token among them."""
+    import gptviz
+
+    tokenizer = gptviz.load("stories").tokenizer
+    return str(tokenizer.decode(tokenizer.encode(prompt(length))[: length - 1]))
 
 
 def main() -> None:
