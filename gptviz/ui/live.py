@@ -30,7 +30,7 @@ def part(name: str, draw: Callable[[], None], *, follows: bool = True) -> None:
 
 def begin() -> None:
     """A page is being drawn: until its end there are no parts to redraw."""
-    st.session_state[DRAWN], st.session_state[PARTS] = (), ()
+    st.session_state[DRAWN], st.session_state[PARTS] = (), None
     st.session_state["drawn page"] = _page()
 
 
@@ -57,6 +57,7 @@ def end() -> None:
 
 def redraw(*parts: str) -> None:
     """The end of a callback: draw these parts again (none named: all that follow); the whole page where it has none."""
-    if every := st.session_state.get(PARTS):
+    every = st.session_state.get(PARTS)
+    if every is not None:
         stay()
         st.rerun(parts or every)
