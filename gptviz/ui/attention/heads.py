@@ -30,12 +30,15 @@ RANDOM = "random"  # a score that is not measured on the prompt
 ORDERS = {"": "by layer", **{name: f"by {words}" for name, words in SCORES.items()}}
 
 
+PICKED = "picked head"  # in the session, from a click on a head to the next drawing
 CHOICE, GRID, SCORE = "choice", "heads", "scores"  # parts of the page
 HEAD = (CHOICE, GRID, "linker", SCORE, "circuits")  # the parts that show or name the chosen head
 
 
 def choice() -> None:
     """Which head, and in which order all of them: controls that only a choice of theirs draws again."""
+    if picked := st.session_state.pop(PICKED, None):
+        st.session_state.layer, st.session_state.head = picked
     config = state.checkpoint(st.session_state.model).model.config
     with st.container(horizontal=True, vertical_alignment="bottom"):
         pick_layer(config, head_changed)
@@ -67,7 +70,8 @@ def chosen_head() -> tuple[int, int]:
 
 
 def pick(id: str) -> None:
-    st.session_state.layer, st.session_state.head = map(int, id.split("."))
+    """For `choice` to settle: what a callback sets before `redraw`, the browser and the address never hear of."""
+    st.session_state[PICKED] = tuple(map(int, id.split(".")))
     head_changed()
 
 
