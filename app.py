@@ -2,6 +2,8 @@
 
 import streamlit as st
 
+from gptviz.ui.live import settle
+
 st.set_page_config(page_title="gptviz", page_icon="gptviz/ui/icon.svg", layout="wide")
 
 PAGES = [
@@ -16,3 +18,4 @@ PAGES = [
     st.Page("pages/models.py", title="Models", icon=":material/deployed_code:"),
 ]
 st.navigation(PAGES).run()
+settle()

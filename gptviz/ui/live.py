@@ -12,6 +12,8 @@ from collections.abc import Callable
 import streamlit as st
 from streamlit.runtime.scriptrunner import RerunData, RerunException, get_script_run_ctx
 
+from gptviz.ui.components.tick import tick
+
 DRAWN, PARTS = "drawn parts", "parts"  # in the session: those so far, and all of them once the page is whole
 
 
@@ -61,3 +63,25 @@ def redraw(*parts: str) -> None:
     if every is not None:
         stay()
         st.rerun(parts or every)
+
+
+SETTLED = "settled"  # in the session: a second run has been
+
+
+def settle() -> None:
+    """Have a session's second run made at once, of nothing.
+
+    What the first one has set, the link's choices among them, Streamlit forgets at a switch of the page before that.
+    """
+    if SETTLED not in st.session_state:
+        st.fragment(_settle, key=SETTLED)()
+
+
+def _settle() -> None:
+    stay()
+    if SETTLED not in st.session_state:
+        tick(key="settle", on_tick=_settled)
+
+
+def _settled() -> None:
+    st.session_state[SETTLED] = True

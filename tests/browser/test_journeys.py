@@ -134,6 +134,18 @@ def test_layer_and_head_survive_another_page(app, visit: Visit):
     assert "".join(chips(page)[1:]).replace("·", " ") == "The dog"
 
 
+def test_what_a_link_says_goes_along_to_the_first_other_page(app, visit: Visit):
+    page = ready(visit(f"{app}/attention?prompt=The+dog&causal=false&temperature=1.1"))
+    page.wait_for_timeout(1000)
+    for name in ("Sampling", "Overview"):  # with nothing touched before
+        page.get_by_test_id("stSidebarNav").get_by_role("link", name=name).click()
+        expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible(timeout=PATIENCE)
+        ready(page)
+        assert "".join(chips(page)[1:]).replace("·", " ") == "The dog"
+        expect(page.get_by_role("switch", name="Causal mask")).not_to_be_checked()
+        assert "temperature=1.1" in page.url
+
+
 def test_a_head_on_the_overview_opens_on_its_page(app, visit: Visit):
     page = ready(visit(app))
     tile(page, "layer 1, head 3").click()
