@@ -164,6 +164,8 @@ def browse(home: Path) -> None:
             report(
                 page, traffic, f"{url}/attention?{link}", ".st-key-heads canvas", f"{ui.HEATMAP} .heatmaplayer image"
             )
+            ui.toggle_mask(page, traffic, 2)  # now both forward passes are kept
+            ui.report("  mask toggle, forward pass kept", ui.toggle_mask(page, traffic, 5))
         browser.close()
 
 

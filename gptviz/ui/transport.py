@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gptviz import Step
 
 LONGEST_PLAY = 400  # tokens
-PACE = 8.0  # tokens a second that Play keeps at least: where the browser draws fewer, it skips some
+PACE = 9.0  # tokens a second that Play keeps: where the browser draws fewer, it skips some
 MOST_AT_ONCE = 4  # between two drawings, so that Stop is never far behind
 SHOWN_CANDIDATES = 7
 

@@ -81,6 +81,14 @@ def test_a_layer_with_one_head_and_shared_keys(open_page, only_model, make_model
 
 def test_with_many_tokens_nothing_is_drawn_until_one_is_chosen(open_page, monkeypatch):
     monkeypatch.setattr(section, "MOST_FAINT", 3)
-    at = open_page("attention", prompt=PROMPT)
+    at = open_page("attention", prompt=PROMPT, long_lines="true")
     assert sent(at)[0]["faint"] is None
     assert "nor any while no token is chosen" in said(at)
+
+
+def test_the_lines_of_a_long_text_are_drawn_when_asked_for(open_page, monkeypatch):
+    monkeypatch.setattr(section, "MOST_FAINT", 3)
+    at = open_page("attention", prompt=PROMPT)
+    assert not [e for e in at.get("bidi_component") if e.proto.id.endswith("-linker")]
+    at.toggle(key="long_lines").set_value(True).run()
+    assert sent(at)[0]["labels"]

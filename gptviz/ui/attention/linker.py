@@ -24,6 +24,10 @@ SENTENCE = (
 def linker_section(chosen: Selection) -> None:
     """The chosen head's attention as lines between tokens; the browser does the rest."""
     layer, head = chosen_head()
+    if len(chosen.ids) > MOST_FAINT and not st.toggle(
+        "Draw the lines", key="long_lines", bind="query-params", help="Of so long a text they are a megabyte a head."
+    ):
+        return
     tokens, heads = len(chosen.ids), chosen.config.n_head
     alone = heads * tokens**2 * (1 if chosen.variant.causal else 2) > MOST
     cut, faint = least_weight(tokens), FAINT if tokens <= MOST_FAINT else None
