@@ -71,6 +71,39 @@ def test_its_text_at_temperature_0_8_is_made_of_words_it_was_taught(stories):
     assert sum(word in common for word in words) / len(words) > 0.2
 
 
+@pytest.fixture(scope="module")
+def minimal() -> gptviz.Checkpoint:
+    return gptviz.load("minimal-decoder")
+
+
+def test_the_minimal_decoder_is_the_other_course_s_at_a_width_that_fits(minimal):
+    own, course = minimal.model.config.to_dict(), preset("minimal_decoder").to_dict()
+    sized = {"n_layer", "n_embd", "d_mlp", "block_size", "vocab_size", "pos_scale", "dropout", "bos_token_id"}
+    assert {name for name in own if own[name] != course[name]} <= sized
+    assert own["n_head"] == 1
+    assert own["pos_encoding"] == "sinusoidal"
+    assert own["tie_weights"] is False
+
+
+def test_the_minimal_decoder_reaches_its_bar_and_goes_on_with_a_story(minimal):
+    assert minimal.card["validation"]["bits_per_byte"] <= 1.25
+    assert "/work" not in json.dumps(dict(minimal.card))
+    ids = minimal.tokenizer.encode("Once upon a", bos=True)
+    step = next(gptviz.generate(minimal.model, ids, temperature=0))
+    assert minimal.tokenizer.decode([step.token]) == " time"
+
+
+@pytest.mark.parametrize("name", gptviz.bundled())
+def test_cards_say_what_the_model_reaches_on_stories_it_never_saw(name):
+    loaded = gptviz.load(name)
+    text = (
+        "One day, a girl named Mia went to the park with her dog. The dog saw a ball and ran to it. Mia was happy."
+    )
+    ids = loaded.tokenizer.encode(text, bos=True)
+    loss = loaded.model.loss(ids[None, :-1], ids[None, 1:]).item()
+    assert loss == pytest.approx(loaded.card["validation"]["nats_per_token"], abs=0.6)
+
+
 LAPSE = BUNDLED / "timelapse"
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from ..config import GPTConfig
+from ..library import many
 from ..model import GPT
 from ..sizing import n_params
 from ..tokenizer import Tokenizer
@@ -89,10 +90,10 @@ def _last_losses(run: Run, steps: int = 100) -> dict[str, Any]:
 
 def described(config: GPTConfig, text: str) -> str:
     """The model in a sentence."""
-    shape = f"{config.n_layer} layers, {config.n_head} heads, width {config.n_embd}, context {config.block_size}"
+    shape = f"{many(config.n_layer, 'layer')}, {many(config.n_head, 'head')}, width {config.n_embd}"
     mask = "" if config.causal else " and no causal mask"
     positions = "no positions" if config.pos_encoding == "none" else f"{config.pos_encoding} positions"
-    return f"{shape}, with {positions}{mask}; trained on {text}."
+    return f"{shape}, context {config.block_size}, with {positions}{mask}; trained on {text}."
 
 
 def optimizer_in_words(options: Options) -> str:
