@@ -96,9 +96,7 @@ def test_the_minimal_decoder_reaches_its_bar_and_goes_on_with_a_story(minimal):
 @pytest.mark.parametrize("name", gptviz.bundled())
 def test_cards_say_what_the_model_reaches_on_stories_it_never_saw(name):
     loaded = gptviz.load(name)
-    text = (
-        "One day, a girl named Mia went to the park with her dog. The dog saw a ball and ran to it. Mia was happy."
-    )
+    text = "One day, a girl named Mia went to the park with her dog. The dog saw a ball and ran to it. Mia was happy."
     ids = loaded.tokenizer.encode(text, bos=True)
     loss = loaded.model.loss(ids[None, :-1], ids[None, 1:]).item()
     assert loss == pytest.approx(loaded.card["validation"]["nats_per_token"], abs=0.6)

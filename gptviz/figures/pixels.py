@@ -23,6 +23,20 @@ def quantise(array: np.ndarray, maximum: float | None = None) -> np.ndarray:
     return np.where(masked, MASKED, np.rint(share * (MASKED - 1))).astype(np.uint8)
 
 
+def quantise_signed(array: np.ndarray) -> np.ndarray:
+    """uint8 of the same shape: 127 at zero, 0 and 254 at the largest size below and above it; 255 where masked."""
+    values = np.asarray(array, dtype=np.float32)
+    seen = np.isfinite(values)
+    peak = float(np.max(np.abs(values), where=seen, initial=0)) or 1.0
+    return np.where(seen, np.rint((np.where(seen, values, 0) / peak + 1) * 127), MASKED).astype(np.uint8)
+
+
+def pool_by_size(matrix: np.ndarray, size: int = 64) -> np.ndarray:
+    """Like max_pool for numbers of either sign: a cell is what it covers of the largest size."""
+    high, low = max_pool(matrix, size), -max_pool(-matrix, size)
+    return np.where(np.abs(low) > np.abs(high), low, high)
+
+
 def max_pool(matrix: np.ndarray, size: int = 64) -> np.ndarray:
     """The last two axes in at most `size` cells each, a cell the maximum of what it covers.
 

@@ -3,7 +3,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from gptviz.figures.pixels import max_pool, quantise, thumbnails
+from gptviz.figures.pixels import max_pool, pool_by_size, quantise, quantise_signed, thumbnails
 
 
 def test_quantise_is_monotone_and_uses_the_whole_range():
@@ -89,3 +89,18 @@ def test_thumbnails_take_less_room_than_their_layers_patterns():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < patterns.nbytes / 2
+
+
+def test_signed_numbers_keep_zero_in_the_middle_and_their_ends():
+    pixels = quantise_signed(np.array([[-2.0, 0.0], [1.0, -np.inf]]))
+    assert pixels.tolist() == [[0, 127], [190, 255]]
+    assert quantise_signed(np.zeros((2, 2))).tolist() == [[127, 127], [127, 127]]
+
+
+def test_a_lone_negative_cell_survives_pooling():
+    matrix = np.full((128, 128), 0.1)
+    matrix[37, 91] = -5
+    small = pool_by_size(matrix)
+    assert small.shape == (64, 64)
+    assert small[18, 45] == -5
+    assert (np.delete(small.ravel(), 18 * 64 + 45) == 0.1).all()

@@ -224,3 +224,23 @@ def test_induction_is_measured_on_random_tokens_too(open_page, checkpoint):
     assert np.allclose(array(read(figure(at, "head_scores"))["data"][0]["z"]), expected, atol=1e-5)
     assert "63 random tokens and then the same again" in said(at)
     assert expected.max() > 0.8  # this model has an induction head
+
+
+def test_the_stages_are_small_pictures_that_lead_to_the_weights(open_page, run):
+    at = open_page("attention", prompt=PROMPT, layer="2", head="1")
+    pixels = tile_pixels(at, "stages")
+    assert list(pixels) == ["raw", "scaled", "masked", "pattern"]
+    assert tile_header(at, "stages")["selected"] == "pattern"
+    stages = gptviz.analysis.attention_stages(run, 2, 1)
+    peak = np.abs(stages.raw).max()
+    assert np.abs((pixels["raw"] / 127.0 - 1) * peak - stages.raw).max() <= peak / 127
+    future = np.triu(np.ones_like(stages.raw, bool), 1)
+    for name in ("masked", "pattern"):
+        assert (pixels[name][future] == 255).all()
+        assert (pixels[name][~future] != 255).all()
+    assert np.abs(pixels["pattern"][~future] / 254.0 - stages.pattern[~future]).max() <= 1 / 254
+
+
+def test_alibi_s_bias_is_among_the_small_pictures_and_without_a_mask_none_is_masked(open_page):
+    at = open_page("attention", prompt=PROMPT, encoding="alibi", causal="false")
+    assert list(tile_pixels(at, "stages")) == ["raw", "scaled", "biased", "pattern"]

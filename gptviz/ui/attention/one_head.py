@@ -19,6 +19,7 @@ from gptviz.figures.attention import (
 )
 from gptviz.ui import state
 from gptviz.ui.attention.cell import cell_arithmetic, choose_cell
+from gptviz.ui.attention.stages import STAGES, VECTORS, choose_stage, explain, strip
 from gptviz.ui.components.ahead import ahead, fitting
 from gptviz.ui.components.plot import plot
 from gptviz.ui.selection import Selection
@@ -27,47 +28,7 @@ if TYPE_CHECKING:
     from gptviz.analysis import HeadOutput, Stages
 
 WIDEST = 620  # pixels, of the large matrix
-
-STAGES = {
-    "vectors": (
-        "q, k, v",
-        "Each token's query, what it asks; its key, what it answers to; and its value, what it hands on.",
-        r"q_i = x_i W_Q, \qquad k_j = x_j W_K, \qquad v_j = x_j W_V",
-    ),
-    "raw": ("q · k", "The dot product of every query with every key.", r"S_{ij} = q_i \cdot k_j"),
-    "scaled": (
-        "scaled",
-        "Divided by √D, so that the scores keep the same spread however wide a head is.",
-        r"S_{ij} = \frac{q_i \cdot k_j}{\sqrt{D}}",
-    ),
-    "biased": (
-        "+ position bias",
-        "ALiBi lowers a score in proportion to the distance.",
-        r"S_{ij} = \frac{q_i \cdot k_j}{\sqrt{D}} - m\,|i - j|",
-    ),
-    "masked": (
-        "masked",
-        "The future is set to −∞: no query may look there.",
-        r"S_{ij} = -\infty \;\text{ for }\; j > i",
-    ),
-    "pattern": (
-        "softmax",
-        "Every row becomes shares that sum to 1: how much each token takes from each other one.",
-        r"A_{ij} = \frac{e^{S_{ij}}}{\sum_k e^{S_{ik}}}",
-    ),
-    "values": (
-        "× V",
-        "Each token takes its shares of the other tokens' values: a row of z is their mix.",
-        r"z_i = \sum_j A_{ij}\, v_j",
-    ),
-    "output": (
-        "× W_O",
-        "The head's rows of W_O bring its mix back to the width of the stream, to which it is added.",
-        r"o_i = z_i\, W_O^{(h)}, \qquad \text{attention} = \sum_h o^{(h)} + b_O",
-    ),
-}
 SCALES: dict[Weights, str] = {"0-1": "0 to 1", "max": "this head’s maximum", "log": "log"}
-VECTORS = ("values", "output")  # stages with a row a token, not a cell for each two
 
 
 def one_head(chosen: Selection, layer: int, head: int) -> None:
@@ -76,6 +37,7 @@ def one_head(chosen: Selection, layer: int, head: int) -> None:
     stages = attention_stages(chosen.run, layer, head)
     stage = choose_stage(chosen, stages)
     title, sentence, formula = STAGES[stage]
+    strip(chosen, stages, stage)
     st.caption(sentence)
     if stage == "vectors":
         queries_keys_values(chosen, layer, head)
@@ -93,36 +55,11 @@ def one_head(chosen: Selection, layer: int, head: int) -> None:
     explain(chosen, formula)
 
 
-def choose_stage(chosen: Selection, stages: Stages) -> str:
-    hides = chosen.variant.causal or any(chosen.config.windows)
-    absent = {"biased": stages.bias is None, "masked": not hides}
-    return st.segmented_control(
-        "Stage",
-        [name for name in STAGES if not absent.get(name)],
-        default="pattern",
-        required=True,
-        wrap=True,
-        key="stage",
-        bind="query-params",
-        format_func=lambda name: STAGES[name][0],
-    )
-
-
 def sized(figure: go.Figure, chosen: Selection) -> go.Figure:
     """At most WIDEST: what is beyond is taken off both sides, as the matrix is square."""
     beyond = max(0, figure.layout.width - WIDEST)
     width, height = figure.layout.width - beyond, figure.layout.height - beyond
     return figure.update_layout(uirevision=f"{len(chosen.ids)}", width=width, height=height)
-
-
-def explain(chosen: Selection, formula: str) -> None:
-    turned = " q and k are taken after their rotation." if chosen.variant.pos_encoding == "rotary" else ""
-    with st.expander("Formula"):
-        st.latex(formula)
-        st.caption(
-            f"D = {chosen.config.d_head} (d_head), i the query, j the key.{turned} Scaled dot-product attention: "
-            "[Vaswani et al. 2017, equation 1](https://arxiv.org/abs/1706.03762)."
-        )
 
 
 def alternative(layer: int, head: int, what: str) -> str:
