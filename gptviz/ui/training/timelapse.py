@@ -14,9 +14,10 @@ from gptviz.figures.next_token import next_token_bars
 from gptviz.figures.style import number
 from gptviz.figures.training import loss_curve, score_curve
 from gptviz.training.lapse import Lapse, read_lapse
-from gptviz.ui import state
+from gptviz.ui import live, state
 from gptviz.ui.components.plot import plot
 from gptviz.ui.components.scrubber import scrubber
+from gptviz.ui.live import part, redraw
 from gptviz.ui.markdown import literal
 from gptviz.ui.table import table
 from gptviz.ui.training.moments import Prompt, choose_prompt, moments_of, runs, version_of
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 INTERVAL = 0.6  # seconds between two steps of Play
 STEP = "lapse step"  # in the session: the one that is shown
+ATTENTION, HEADS = "lapse attention", "lapse heads"  # parts of the page that follow other choices, too
 CANDIDATES = 7
 WIDEST = 560  # pixels, of the attention matrix
 KINDS = {
@@ -53,7 +55,8 @@ def show() -> None:
     except GptvizError as error:
         st.error(literal(str(error)))
         return
-    st.fragment(lambda: _at_a_step(lapse, prompt, moments))()
+    _draw(lapse, prompt, moments)
+    live.end()
 
 
 def _nothing_yet() -> None:
@@ -63,22 +66,34 @@ def _nothing_yet() -> None:
     )
 
 
-def _at_a_step(lapse: Lapse, prompt: Prompt, moments: list[Moment]) -> None:
-    place = st.container()
-    at = _chosen(lapse.steps)
-    _facts(lapse.cards[at], moments[at])
-    _curves(lapse, lapse.steps[at])
+def _draw(lapse: Lapse, prompt: Prompt, moments: list[Moment]) -> None:
+    """Everything around the pictures once; the pictures again for every step."""
+
+    def now() -> Moment:
+        return moments[_chosen(lapse.steps)]
+
+    part("lapse slider", lambda: _steps(lapse.steps))
+    part("lapse facts", lambda: _facts(lapse.cards[_chosen(lapse.steps)], now()))
+    _curves(lapse)
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        cell = _attention(prompt, moments[at])
+        _choose_head(*moments[0].patterns.shape[:2])
+        part(ATTENTION, lambda: _attention(prompt, now()))
     with right:
-        _next_token(prompt, moments[at])
-        _lens(prompt, moments[at])
-    _heads(moments[at], cell)
+        st.markdown("**The next token**")
+        st.caption("What the model expects after the prompt: the likeliest of the vocabulary, whose shares sum to 1.")
+        part("lapse next", lambda: _next_token(prompt, now()))
+        st.markdown("**Logit lens**")
+        st.caption("What would come next if the model ended after a layer: its stream, read by the final norm and W_U.")
+        part("lapse lens", lambda: _lens(prompt, now()))
+    _choose_score()
+    part(HEADS, lambda: _heads(now()))
     _formulas()
-    words = [f"{step:,}" for step in lapse.steps]
-    with place:
-        scrubber("Step", words, at, key="scrubber", on_move=lambda moved: _move(lapse.steps[moved]), interval=INTERVAL)
+
+
+def _steps(steps: list[int]) -> None:
+    words, at = [f"{step:,}" for step in steps], _chosen(steps)
+    scrubber("Step", words, at, key="scrubber", on_move=lambda moved: _move(steps[moved]), interval=INTERVAL)
 
 
 def _formulas() -> None:
@@ -103,6 +118,7 @@ def _formulas() -> None:
 def _move(step: int) -> None:
     st.session_state[STEP] = step
     st.query_params["step"] = str(step)
+    redraw()
 
 
 def _chosen(steps: list[int]) -> int:
@@ -123,26 +139,39 @@ def _facts(card: Mapping[str, Any], now: Moment) -> None:
     st.markdown(" · ".join(words) + " (nats per token)")
 
 
-def _curves(lapse: Lapse, step: int) -> None:
+def _curves(lapse: Lapse) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**How wrong it is**")
         st.caption("Loss by step. It falls in stretches: first how frequent tokens are, then what follows what.")
-        figure = loss_curve(lapse.losses(), theme=state.theme(), marker=step, log=True)
-        plot(figure, key="lapse_loss", alt="Training and validation loss by step, with a marker at the step shown.")
+        part("lapse losses", lambda: _loss(lapse))
     with right:
         st.markdown("**Which heads have formed**")
         st.caption("The best head’s score on random tokens that come twice. Induction builds on a previous-token head.")
-        figure = score_curve(lapse.scores(), theme=state.theme(), marker=step)
-        plot(figure, key="lapse_scores", alt="Best previous-token and induction score by step, with a marker.")
+        part("lapse scores", lambda: _scores(lapse))
 
 
-def _attention(prompt: Prompt, now: Moment) -> tuple[int, int]:
-    layers, heads = now.patterns.shape[:2]
+def _loss(lapse: Lapse) -> None:
+    step = lapse.steps[_chosen(lapse.steps)]
+    figure = loss_curve(lapse.losses(), theme=state.theme(), marker=step, log=True)
+    plot(figure, key="lapse_loss", alt="Training and validation loss by step, with a marker at the step shown.")
+
+
+def _scores(lapse: Lapse) -> None:
+    figure = score_curve(lapse.scores(), theme=state.theme(), marker=lapse.steps[_chosen(lapse.steps)])
+    plot(figure, key="lapse_scores", alt="Best previous-token and induction score by step, with a marker.")
+
+
+def _choose_head(layers: int, heads: int) -> None:
     st.markdown("**One head’s attention**")
+    then: dict[str, Any] = dict(bind="query-params", width=120, on_change=redraw, args=(ATTENTION, HEADS))
     with st.container(horizontal=True):
-        layer = st.selectbox("Layer", range(layers), key="lapse_layer", bind="query-params", width=120)
-        head = st.selectbox("Head", range(heads), key="lapse_head", bind="query-params", width=120)
+        st.selectbox("Layer", range(layers), key="lapse_layer", **then)
+        st.selectbox("Head", range(heads), key="lapse_head", **then)
+
+
+def _attention(prompt: Prompt, now: Moment) -> None:
+    layer, head = st.session_state.lapse_layer, st.session_state.lapse_head
     pattern = now.patterns[layer, head]
     hidden = np.triu(np.ones_like(pattern, dtype=bool), 1) & (pattern == 0)
     figure = attention_heatmap(pattern, prompt.labels, theme=state.theme(), masked=hidden)
@@ -152,12 +181,9 @@ def _attention(prompt: Prompt, now: Moment) -> tuple[int, int]:
     plot(figure, key="lapse_attention", alt=f"Layer {layer}, head {head}: attention of every query to every key.")
     error = float(np.abs(pattern.sum(1) - 1).max())
     st.caption(f"Check: every row sums to 1; the largest error is {number(error)}.")
-    return layer, head
 
 
 def _next_token(prompt: Prompt, now: Moment) -> None:
-    st.markdown("**The next token**")
-    st.caption("What the model expects after the prompt: the likeliest of the vocabulary, whose shares sum to 1.")
     best = np.argsort(-now.probs, kind="stable")[:CANDIDATES]
     labels = [prompt.names[i] for i in best]
     figure = next_token_bars(labels, now.probs[best], theme=state.theme())
@@ -165,8 +191,6 @@ def _next_token(prompt: Prompt, now: Moment) -> None:
 
 
 def _lens(prompt: Prompt, now: Moment) -> None:
-    st.markdown("**Logit lens**")
-    st.caption("What would come next if the model ended after a layer: its stream, read by the final norm and W_U.")
     depths = ["embedding", *(f"block {layer}" for layer in range(len(now.lens_token) - 1))]
     rows = [
         (depth, prompt.names[token], number(float(share)))
@@ -176,11 +200,22 @@ def _lens(prompt: Prompt, now: Moment) -> None:
     st.caption(f"Check: the last row is the model’s own output; the largest error is {number(now.lens_error)}.")
 
 
-def _heads(now: Moment, cell: tuple[int, int]) -> None:
+def _choose_score() -> None:
     st.markdown("**What the heads do on this prompt**")
-    kind = st.selectbox(
-        "Score", list(KINDS), key="lapse_score", bind="query-params", format_func=KINDS.__getitem__, width=220
+    st.selectbox(
+        "Score",
+        list(KINDS),
+        key="lapse_score",
+        bind="query-params",
+        format_func=KINDS.__getitem__,
+        width=220,
+        on_change=redraw,
+        args=(HEADS,),
     )
+
+
+def _heads(now: Moment) -> None:
+    kind, cell = st.session_state.lapse_score, (st.session_state.lapse_layer, st.session_state.lapse_head)
     scores = now.scores[kind]
     if np.isnan(scores).all():
         st.info("This prompt has no place for it, so there is nothing to measure: it takes repeated words.")
