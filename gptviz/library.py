@@ -19,6 +19,7 @@ from .errors import GptvizError
 
 BUNDLED = Path(__file__).parents[1] / "checkpoints"
 CONFIG, CARD, WEIGHTS, TOKENIZER = "config.json", "card.json", "model.safetensors", "tokenizer.json"
+DEFAULT = "stories"  # of the bundled ones, where no other was chosen to come first
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -70,7 +71,9 @@ def free_name(wanted: str) -> str:
 
 
 def _bundled() -> list[str]:
-    return sorted(path.parent.name for path in BUNDLED.glob(f"*/{CONFIG}"))
+    """The default first."""
+    names = sorted(path.parent.name for path in BUNDLED.glob(f"*/{CONFIG}"))
+    return sorted(names, key=lambda name: name != DEFAULT)
 
 
 def entries() -> list[Entry]:

@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 BUNDLED = library.BUNDLED
-DEFAULT = "stories"
+DEFAULT = library.DEFAULT
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 PICKLES = (".pt", ".pth", ".bin", ".ckpt")
 
