@@ -29,7 +29,8 @@ def attention_heatmap(
 ) -> go.Figure:
     """One head's attention weights. pattern (T, T), rows sum to 1; masked (T, T) bool: left blank.
 
-    scale: colours run over 0 to 1, 0 to this head's maximum, or the decades from 0.0001 to 1.
+    scale: colours run over 0 to 1, 0 to this head's maximum, or the decades from 0.0001 to 1. A row that sees one key
+    alone gives it 1, whatever the head does: it is no maximum.
     """
     values = matrix.blanked(pattern, masked)
     x, y = _tokens(labels)
@@ -106,9 +107,11 @@ def _numbered(n: int, title: str) -> matrix.Axis:
 
 def _weights(values: np.ndarray, scale: Weights, theme: Theme) -> matrix.Scale:
     """Every scale is written out: a colour means nothing without its range."""
+    chosen = values[(~np.isnan(values)).sum(1) > 1]  # rows that had a choice
+    most = matrix.peak(chosen if chosen.size else values)
     low, high, words = {
         "0-1": (0, 1, "0 to 1"),
-        "max": (0, matrix.peak(values), f"0 to {style.number(matrix.peak(values))} (this head’s maximum)"),
+        "max": (0, most, f"0 to {style.number(most)} (this head’s maximum)"),
         "log": (LOG_FLOOR, 1, "log scale, 10⁻⁴ to 1"),
     }[scale]
     colours, title = style.ramp("attention", theme), f"attention weight, {words}"

@@ -141,6 +141,9 @@ def _cells(values: np.ndarray) -> dict:
 
 def _rounded(values: np.ndarray, steps: np.ndarray, hover: str) -> dict:
     """The whole grid, each number the nearest step: a byte will do to send it. Two digits are more than it has."""
+    steps = np.append(steps[:-1], max(steps[-1], peak(values))).astype(
+        np.float32
+    )  # what lies beyond the colours keeps its number
     between = (steps[1:] + steps[:-1]) / 2
     nearest = steps[np.searchsorted(between, np.nan_to_num(values))]
     y, x = (_compact(np.arange(length)) for length in values.shape)

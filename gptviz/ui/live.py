@@ -32,6 +32,7 @@ def part(name: str, draw: Callable[[], None], *, follows: bool = True) -> None:
 
 def begin() -> None:
     """A page is being drawn: until its end there are no parts to redraw."""
+    _keep_link()
     st.session_state[DRAWN], st.session_state[PARTS] = (), None
     st.session_state["drawn page"] = _page()
 
@@ -66,6 +67,20 @@ def redraw(*parts: str) -> None:
 
 
 SETTLED = "settled"  # in the session: a second run has been
+FIRST, REOPENED = "first page", "reopened"  # the page and the link that the session began with; another took its place
+
+
+def _keep_link() -> None:
+    """Open this page as the session's first one was opened, where that was left before it had settled."""
+    page, context = _page(), get_script_run_ctx()
+    first = st.session_state.setdefault(FIRST, (page, context.query_string if context else ""))
+    if st.session_state.pop(REOPENED, False):
+        st.query_params.from_dict(st.query_params.to_dict())  # which tells the browser's address, too
+    if SETTLED in st.session_state or first[0] == page:
+        return
+    st.session_state.clear()
+    st.session_state[FIRST], st.session_state[REOPENED] = (page, first[1]), True
+    raise RerunException(RerunData(query_string=first[1], page_script_hash=page or ""))
 
 
 def settle() -> None:

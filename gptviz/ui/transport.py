@@ -162,9 +162,9 @@ def _step() -> None:
 
 
 def _back() -> None:
-    st.session_state.playing = False
+    played, st.session_state.playing = st.session_state.playing, False
     st.session_state.generated = st.session_state.generated[:-1]
-    if st.session_state.generated and len(st.session_state.generated) != LONGEST_PLAY - 1:
+    if st.session_state.generated and not played and len(st.session_state.generated) != LONGEST_PLAY - 1:
         redraw()
 
 

@@ -278,3 +278,22 @@ def test_pages_may_be_switched_while_it_plays(app, visit: Visit, server_log):
         expect(main(page).get_by_role("heading", name=name, exact=True)).to_be_visible(timeout=PATIENCE)
     expect(page.locator(".chip.generated").nth(5)).to_be_visible(timeout=PATIENCE)
     assert "Traceback" not in server_log(ROOT / "app.py")[before:]
+
+
+def test_a_page_that_is_left_before_it_is_there_hands_its_link_on(app, visit: Visit):
+    page = visit(f"{app}/attention?prompt=The+dog&causal=false&temperature=1.1")
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Sampling").click()
+    expect(page.get_by_role("heading", name="Sampling", exact=True)).to_be_visible(timeout=PATIENCE)
+    ready(page)
+    assert "".join(chips(page)[1:]).replace("·", " ") == "The dog"
+    expect(page.get_by_role("switch", name="Causal mask")).not_to_be_checked()
+    expect(page).to_have_url(re.compile("temperature=1.1"))
+
+
+def test_back_while_it_plays_ends_it_and_gives_the_buttons_back(app, visit: Visit):
+    page = ready(visit(f"{app}/attention?prompt=Once+upon"))
+    button(page, "Play").click()
+    expect(page.locator(".chip.generated").nth(2)).to_be_visible(timeout=PATIENCE)
+    button(page, "Back").click()
+    expect(button(page, "Play")).to_be_enabled(timeout=PATIENCE)
+    expect(button(page, "Stop")).to_be_disabled()

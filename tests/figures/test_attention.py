@@ -236,3 +236,13 @@ def test_at_256_tokens_nothing_is_rounded():
     pattern = causal_pattern(256)
     drawn = cells(attention_heatmap(pattern, labels(256), theme="light", masked=causal_mask(256)))
     assert drawn[200, 100] == pattern[200, 100]
+
+
+def test_a_row_without_a_choice_is_no_maximum():
+    pattern = np.tril(np.full((4, 4), 0.25))
+    pattern[0, 0] = 1
+    masked = np.triu(np.ones((4, 4), bool), 1)
+    spec = read(attention_heatmap(pattern, list("abcd"), theme="light", scale="max", masked=masked))
+    assert spec["data"][0]["zmax"] == pytest.approx(0.25)
+    alone = read(attention_heatmap(np.ones((1, 1)), ["a"], theme="light", scale="max"))
+    assert alone["data"][0]["zmax"] == 1

@@ -75,7 +75,7 @@ def test_every_neuron_can_be_reached(open_page, run):
 
 def test_pre_activations_and_the_order_at_a_token(open_page, run):
     at = open_page(
-        "feed_forward", prompt=PROMPT, activation="pre-activation", order="at the chosen token", position="3 ·a"
+        "feed_forward", prompt=PROMPT, activation="pre-activation", order_neurons="at the chosen token", position="3 ·a"
     )
     drawn = figure(at, "neurons")
     rows = [int(label) for label in ticks(drawn, "y")]

@@ -46,7 +46,7 @@ def choice() -> None:
         order = st.selectbox(
             "Order of all heads",
             ORDERS,
-            key="order",
+            key="order_heads",
             bind="query-params",
             format_func=ORDERS.__getitem__,
             on_change=redraw,
@@ -79,7 +79,7 @@ def grid(chosen: Selection, selected: tuple[int, int]) -> None:
     """Every head's picture, layer by layer or by what the heads do."""
     ramps = {"attention": tuple(style.ramp("attention", chosen.theme, 255))}
     rows = thumbnails(chosen.variant, chosen.ids, chosen)
-    if order := st.session_state.order:
+    if order := st.session_state.order_heads:
         rows = by_score(rows, state.head_scores(chosen.variant, chosen.ids)[order], order, chosen.config.n_head)
     if not rows:
         st.info("No head is within that bound on this prompt.")

@@ -72,7 +72,12 @@ def _view(names: list[str], width: int) -> tuple[str, str, int]:
             "Activation", names, default=names[0], required=True, key="activation", bind="query-params"
         )
         order = st.selectbox(
-            "Strongest", list(ORDERS), key="order", bind="query-params", format_func=ORDERS.__getitem__, width=240
+            "Strongest",
+            list(ORDERS),
+            key="order_neurons",
+            bind="query-params",
+            format_func=ORDERS.__getitem__,
+            width=240,
         )
         first = st.selectbox(
             "Neurons",
