@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gptviz.edits import Edit
     from gptviz.figures.style import Theme
 
+SELDOM = 16  # tokens of Play between two addresses, each of which is an entry of the browser's history
 LONGEST_URL = 8000  # characters; some browsers and proxies cut what is longer
 MOST_BYTES = 2_000_000_000  # of traces, kept for all sessions together: GPT-2's at 1,024 tokens has 1.5 GB
 MOST_TRACES = 24  # whose numbers are kept
@@ -191,9 +192,11 @@ def _ids(text: str) -> tuple[int, ...]:
 
 def write_url() -> bool:
     """Put the prompt and the generated tokens into the address. False, and neither, where it would be too long."""
-    if st.session_state.playing:  # each address is an entry of the browser's history: the last one is enough
-        return True
     prompt, generated = st.session_state.prompt, st.session_state.generated
+    since = len(generated) - st.session_state.get("in address", 0)
+    if st.session_state.playing and 0 <= since < SELDOM:
+        return True
+    st.session_state["in address"] = len(generated)
     fits = len(prompt.encode("utf-8", "replace")) * 3 + 6 * len(generated) < LONGEST_URL
     _set("prompt", prompt if fits and prompt != PROMPT else None)
     _set("generated", ".".join(map(str, generated)) if fits and generated else None)

@@ -290,6 +290,15 @@ def test_a_page_that_is_left_before_it_is_there_hands_its_link_on(app, visit: Vi
     expect(page).to_have_url(re.compile("temperature=1.1"))
 
 
+def test_a_reload_while_it_plays_keeps_most_of_what_was_added(app, visit: Visit):
+    page = ready(visit(f"{app}/attention?prompt=Once+upon"))
+    button(page, "Play").click()
+    expect(page.locator(".chip.generated").nth(20)).to_be_visible(timeout=PATIENCE)
+    page.reload()
+    ready(page)
+    assert page.locator(".chip.generated").count() >= 16
+
+
 def test_back_while_it_plays_ends_it_and_gives_the_buttons_back(app, visit: Visit):
     page = ready(visit(f"{app}/attention?prompt=Once+upon"))
     button(page, "Play").click()

@@ -116,6 +116,7 @@ def test_a_clicked_cell_shows_its_arithmetic(open_page, run):
     at.session_state["cell"] = (2, 5)
     at.run()
     assert any("in the query's future" in c.value for c in at.caption)
+    assert "may not attend to" in said(at)
 
 
 def test_a_clicked_cell_shows_what_it_moves_and_the_products_behind_it(open_page, run):

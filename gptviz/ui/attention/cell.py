@@ -26,7 +26,8 @@ def cell_arithmetic(chosen: Selection, stages: Stages, layer: int, head: int) ->
     if max(query, key) >= len(chosen.ids):
         st.caption("Click a cell to see its arithmetic.")
         return
-    st.text(f"‘{chosen.labels[query]}’ ({query}) attends to ‘{chosen.labels[key]}’ ({key})")
+    does = "may not attend to" if chosen.hidden(layer)[query, key] else "attends to"
+    st.text(f"‘{chosen.labels[query]}’ ({query}) {does} ‘{chosen.labels[key]}’ ({key})")
     _weight(chosen, stages, layer, query, key)
     if not chosen.hidden(layer)[query, key]:
         _moved(chosen, layer, head, query, key)
