@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from gptviz.ui.live import settle
+from gptviz.ui.switch import settle
 
 st.set_page_config(page_title="gptviz", page_icon="gptviz/ui/icon.svg", layout="wide")
 

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from gptviz.ui import live
 from gptviz.ui.route import open_page
 
 open_page(
@@ -9,7 +10,6 @@ open_page(
     "How big is it, does it fit, what does it cost? Worked out from the configuration; no weights are needed.",
 )
 
-from gptviz.ui import live  # noqa: E402
 from gptviz.ui.sizing import controls, parts  # noqa: E402 - the title is on the screen before they are read
 
 with st.sidebar:

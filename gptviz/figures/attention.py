@@ -68,7 +68,7 @@ def stage_heatmap(
 def vectors_heatmap(rows: np.ndarray, labels: Sequence[str], *, theme: Theme, title: str) -> go.Figure:
     """A row a token: rows (T, n), such as the values that a head has mixed; title is the unit's letter."""
     values = matrix.blanked(rows, None)
-    y = matrix.Axis(labels=labels, title=QUERY)
+    y = matrix.Axis(labels=labels, title="token")
     x = matrix.Axis(labels=[str(at) for at in range(rows.shape[1])], title="dimension")
     scale = matrix.centred(values, style.diverging(theme), title)
     hover = f"‘%{{y}}’ (%{{y:d}}), dimension %{{x}}: {title} = %{{z}}"

@@ -10,9 +10,8 @@ import functools
 from collections.abc import Callable
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import RerunData, RerunException, get_script_run_ctx
 
-from gptviz.ui.components.tick import tick
+from gptviz.ui.switch import stay
 
 DRAWN, PARTS = "drawn parts", "parts"  # in the session: those so far, and all of them once the page is whole
 
@@ -32,25 +31,7 @@ def part(name: str, draw: Callable[[], None], *, follows: bool = True) -> None:
 
 def begin() -> None:
     """A page is being drawn: until its end there are no parts to redraw."""
-    _keep_link()
     st.session_state[DRAWN], st.session_state[PARTS] = (), None
-    st.session_state["drawn page"] = _page()
-
-
-def stay() -> None:
-    """Draw the page anew where this run is on its way back to the one before.
-
-    A word of the page before (a tick of Play, a click) may reach the server after the switch. It names its own page,
-    and Streamlit follows it there: away from what is on screen, with that page's controls forgotten.
-    """
-    drawn, context = st.session_state.get("drawn page"), get_script_run_ctx()
-    if context and drawn not in (None, context.page_script_hash):
-        raise RerunException(RerunData(query_string=context.query_string, page_script_hash=drawn))
-
-
-def _page() -> str | None:
-    context = get_script_run_ctx()
-    return context.page_script_hash if context else None
 
 
 def end() -> None:
@@ -64,39 +45,3 @@ def redraw(*parts: str) -> None:
     if every is not None:
         stay()
         st.rerun(parts or every)
-
-
-SETTLED = "settled"  # in the session: a second run has been
-FIRST, REOPENED = "first page", "reopened"  # the page and the link that the session began with; another took its place
-
-
-def _keep_link() -> None:
-    """Open this page as the session's first one was opened, where that was left before it had settled."""
-    page, context = _page(), get_script_run_ctx()
-    first = st.session_state.setdefault(FIRST, (page, context.query_string if context else ""))
-    if st.session_state.pop(REOPENED, False):
-        st.query_params.from_dict(st.query_params.to_dict())  # which tells the browser's address, too
-    if SETTLED in st.session_state or first[0] == page:
-        return
-    st.session_state.clear()
-    st.session_state[FIRST], st.session_state[REOPENED] = (page, first[1]), True
-    raise RerunException(RerunData(query_string=first[1], page_script_hash=page or ""))
-
-
-def settle() -> None:
-    """Have a session's second run made at once, of nothing.
-
-    What the first one has set, the link's choices among them, Streamlit forgets at a switch of the page before that.
-    """
-    if SETTLED not in st.session_state:
-        st.fragment(_settle, key=SETTLED)()
-
-
-def _settle() -> None:
-    stay()
-    if SETTLED not in st.session_state:
-        tick(key="settle", on_tick=_settled)
-
-
-def _settled() -> None:
-    st.session_state[SETTLED] = True

@@ -4,6 +4,7 @@ import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
 from gptviz.ui import live
+from gptviz.ui.switch import arrive
 
 LAYOUT = (  # Streamlit leaves wide margins; tables and figures need the room
     "<style>.stMainBlockContainer{max-width:1400px;padding:3rem 2rem 4rem}"
@@ -14,6 +15,7 @@ LAYOUT = (  # Streamlit leaves wide margins; tables and figures need the room
 def open_page(title: str, sentence: str) -> None:
     """The page's title and, below it, what it shows in one sentence."""
     by_way_of_app()
+    arrive()
     live.begin()
     st.html(LAYOUT)
     st.title(title, anchor=False)

@@ -16,8 +16,9 @@ from gptviz.figures.style import Theme
 from gptviz.ui import state
 from gptviz.ui.components.plot import plot
 from gptviz.ui.components.tick import tick
-from gptviz.ui.live import part, redraw, stay
+from gptviz.ui.live import part, redraw
 from gptviz.ui.selection import Selection, select
+from gptviz.ui.switch import stay
 
 if TYPE_CHECKING:
     from gptviz import Step

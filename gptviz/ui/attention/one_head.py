@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -154,10 +153,10 @@ def queries_keys_values(chosen: Selection, layer: int, head: int) -> None:
     if vectors.turned_q is not None and vectors.turned_k is not None:
         st.caption("Below, q and k once more as the scores use them: each pair of dimensions turned by its position.")
         matrices |= {"q, rotated": vectors.turned_q, "k, rotated": vectors.turned_k}
-    for column, (name, rows) in zip(itertools.cycle(st.columns(min(2, len(matrices)))), matrices.items(), strict=False):
-        with column:
-            figure = vectors_heatmap(rows, chosen.labels, theme=chosen.theme, title=name)
-            plot(sized(figure, chosen), key=f"attention_{name}", alt=alternative(layer, head, f"{name}, a row a token"))
+    for name, rows in matrices.items():
+        st.markdown(f"**{name}**")
+        figure = vectors_heatmap(rows, chosen.labels, theme=chosen.theme, title=name)
+        plot(sized(figure, chosen), key=f"attention_{name}", alt=alternative(layer, head, f"{name}, a row a token"))
 
 
 def vectors_figure(chosen: Selection, layer: int, head: int, stage: str) -> go.Figure:
