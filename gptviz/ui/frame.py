@@ -114,9 +114,9 @@ def _sidebar() -> None:
             key="encoding",
             bind="query-params",
             on_change=redraw,
-            format_func=lambda kind: f"{kind} (trained)" if kind == config.pos_encoding else kind,
             help="How the model is told where a token stands. Another one is swapped in: the weights never saw it.",
         )
+        st.caption(f"Trained: {config.pos_encoding}, {'with' if config.causal else 'without'} the causal mask.")
         if state.has_counterparts(name):
             st.segmented_control(
                 "Another mask or encoding is",
@@ -135,8 +135,10 @@ def _forget_toggles() -> None:
     """Another model begins as it was trained, with nothing generated yet."""
     if not state.changed("model"):
         return
-    for key in ("causal", "encoding", "other", "bos", "layer", "head", "cell"):
+    for key in ("other", "bos", "layer", "head", "cell"):
         st.session_state.pop(key, None)
+    config = state.checkpoint(st.session_state.model).model.config
+    st.session_state.causal, st.session_state.encoding = config.causal, config.pos_encoding
     state.forget_generated()
 
 

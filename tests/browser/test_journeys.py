@@ -306,3 +306,22 @@ def test_back_while_it_plays_ends_it_and_gives_the_buttons_back(app, visit: Visi
     button(page, "Back").click()
     expect(button(page, "Play")).to_be_enabled(timeout=PATIENCE)
     expect(button(page, "Stop")).to_be_disabled()
+
+
+def test_another_model_begins_as_it_was_trained(app, visit: Visit, server_log):
+    page = ready(visit(f"{app}/attention?prompt=The+dog&causal=false&encoding=rotary"))
+    before = len(server_log(ROOT / "app.py"))
+    sidebar = page.get_by_test_id("stSidebar")
+    encoding = sidebar.locator(".st-key-encoding input")
+    for name, own in (("minimal-decoder", "sinusoidal"), ("stories", "learned")):
+        sidebar.locator(".st-key-model input").click()
+        page.get_by_role("option", name=name).click()
+        expect(sidebar.get_by_text(f"Trained: {own}")).to_be_visible(timeout=PATIENCE)
+        ready(page)
+        expect(encoding).to_have_value(own, timeout=PATIENCE)
+        expect(page.get_by_role("switch", name="Causal mask")).to_be_checked()
+        expect(main(page).get_by_text("Not as trained")).to_have_count(0)
+        button(page, "Step").click()
+        expect(page.locator(".chip.generated")).to_have_count(1, timeout=PATIENCE)
+    assert "Session State API" not in server_log(ROOT / "app.py")[before:]
+    assert "Traceback" not in server_log(ROOT / "app.py")[before:]
