@@ -116,7 +116,7 @@ def _sidebar() -> None:
             on_change=redraw,
             help="How the model is told where a token stands. Another one is swapped in: the weights never saw it.",
         )
-        st.caption(f"Trained: {config.pos_encoding}, {'with' if config.causal else 'without'} the causal mask.")
+        st.caption(f"Trained: {config.pos_encoding}, mask {'on' if config.causal else 'off'}.")
         if state.has_counterparts(name):
             st.segmented_control(
                 "Another mask or encoding is",
