@@ -59,8 +59,11 @@ def _tokens() -> None:
         st.error(literal(str(error)))
 
 
-def follow(name: str, draw: Callable[[Selection], None]) -> None:
-    """A part of the page: drawn from what is selected, here and now and whenever that changes."""
+def follow(name: str, draw: Callable[[Selection], None], *, sampled: bool = False) -> None:
+    """A part of the page: drawn from what is selected, here and now and whenever that changes.
+
+    One that is sampled is drawn from the sampling settings, too.
+    """
 
     @functools.wraps(draw)
     def drawn() -> None:
@@ -75,7 +78,7 @@ def follow(name: str, draw: Callable[[Selection], None]) -> None:
         except GptvizError as error:
             st.error(literal(str(error)))
 
-    part(name, drawn)
+    part(name, drawn, sampled=sampled)
 
 
 def page(draw: Callable[[Selection], None]) -> Callable[[], None]:

@@ -14,10 +14,14 @@ import streamlit as st
 from gptviz.ui.switch import stay
 
 DRAWN, PARTS = "drawn parts", "parts"  # in the session: those so far, and all of them once the page is whole
+SAMPLED = "sampled parts"  # those of them that the sampling settings change
 
 
-def part(name: str, draw: Callable[[], None], *, follows: bool = True) -> None:
-    """Draw a part, here and now and at every redraw: at those that name it, where it does not follow every change."""
+def part(name: str, draw: Callable[[], None], *, follows: bool = True, sampled: bool = False) -> None:
+    """Draw a part, here and now and at every redraw: at those that name it, where it does not follow every change.
+
+    One that is sampled follows the sampling settings, too.
+    """
 
     @functools.wraps(draw)
     def on_its_page() -> None:
@@ -26,12 +30,14 @@ def part(name: str, draw: Callable[[], None], *, follows: bool = True) -> None:
 
     if follows and name not in (so_far := st.session_state[DRAWN]):
         st.session_state[DRAWN] = (*so_far, name)
+    if sampled and name not in (so_far := st.session_state[SAMPLED]):
+        st.session_state[SAMPLED] = (*so_far, name)
     st.fragment(on_its_page, key=name)()
 
 
 def begin() -> None:
     """A page is being drawn: until its end there are no parts to redraw."""
-    st.session_state[DRAWN], st.session_state[PARTS] = (), None
+    st.session_state[DRAWN], st.session_state[SAMPLED], st.session_state[PARTS] = (), (), None
 
 
 def end() -> None:
@@ -45,3 +51,8 @@ def redraw(*parts: str) -> None:
     if every is not None:
         stay()
         st.rerun(parts or every)
+
+
+def resample() -> None:
+    """The end of a sampling setting's callback: draw again what depends on it."""
+    redraw(*st.session_state.get(SAMPLED, ()))

@@ -16,7 +16,7 @@ from gptviz.figures.style import Theme
 from gptviz.ui import state
 from gptviz.ui.components.plot import plot
 from gptviz.ui.components.tick import tick
-from gptviz.ui.live import part, redraw
+from gptviz.ui.live import part, redraw, resample
 from gptviz.ui.selection import Selection, select
 from gptviz.ui.switch import stay
 
@@ -38,7 +38,7 @@ def next_token() -> None:
         _transport()
         _settings()
     with picture:
-        part("next token", _bars)
+        part("next token", _bars, sampled=True)
 
 
 def _settings() -> None:
@@ -51,7 +51,7 @@ def _settings() -> None:
             0.05,
             key="temperature",
             bind="query-params",
-            on_change=redraw,
+            on_change=resample,
             help="0: the likeliest token.",
         )
         st.number_input(
@@ -61,7 +61,7 @@ def _settings() -> None:
             40,
             key="top_k",
             bind="query-params",
-            on_change=redraw,
+            on_change=resample,
             help="Keep this many tokens; 0 is off.",
         )
         st.slider(
@@ -72,7 +72,7 @@ def _settings() -> None:
             0.01,
             key="top_p",
             bind="query-params",
-            on_change=redraw,
+            on_change=resample,
             help="Keep the fewest that hold p; 1: off.",
         )
         st.slider(
@@ -83,11 +83,11 @@ def _settings() -> None:
             0.01,
             key="min_p",
             bind="query-params",
-            on_change=redraw,
+            on_change=resample,
             help="Keep p × the best's share; 0: off.",
         )
         st.number_input(
-            "Seed", 0, 2**31 - 1, 0, key="seed", bind="query-params", on_change=redraw, help="Chooses the draws."
+            "Seed", 0, 2**31 - 1, 0, key="seed", bind="query-params", on_change=resample, help="Chooses the draws."
         )
 
 

@@ -9,6 +9,7 @@ import streamlit as st
 
 from gptviz.figures import style
 from gptviz.ui import numbers, state
+from gptviz.ui.frame import follow
 from gptviz.ui.pick import LAST
 from gptviz.ui.sampling.follow import write
 from gptviz.ui.sampling.settings import typed_ids, whole_ids
@@ -33,12 +34,16 @@ class Foretold(NamedTuple):
     mine_prob: float
 
 
-def change(chosen: Selection) -> None:
+def change() -> None:
     st.subheader("Change a token and go on from there", anchor=False)
+    st.caption("Choose a token, see what the model would have put there, and put another one in its place.")
+    follow("change", _section)
+
+
+def _section(chosen: Selection) -> None:
     if len(chosen.ids) < 2:
         st.info("Nothing stands before the only token, so nothing else was foretold in its place: type more first.")
         return
-    st.caption("Choose a token, see what the model would have put there, and put another one in its place.")
     left, right = st.columns([2, 3], gap="medium")
     with left:
         at = _pick(chosen)

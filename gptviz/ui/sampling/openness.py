@@ -9,6 +9,7 @@ from gptviz.figures import style
 from gptviz.figures.sampling import entropy_lines
 from gptviz.ui import numbers, state
 from gptviz.ui.components.plot import plot
+from gptviz.ui.frame import follow
 from gptviz.ui.sampling.settings import current
 from gptviz.ui.selection import Selection
 
@@ -20,16 +21,26 @@ def _entropies(variant: state.Variant, ids: tuple[int, ...], temperature: float)
     return analysis.entropies(state.trace(variant, ids).logits, temperature, numbers.vocabulary(variant.name))
 
 
-def openness(chosen: Selection) -> None:
-    temperature = current().temperature
-    raw = _entropies(chosen.variant, chosen.ids, 1.0)
-    tempered = _entropies(chosen.variant, chosen.ids, temperature) if temperature != 1 else None
-    surprise = numbers.predictions(chosen.variant, chosen.ids).loss
+def openness() -> None:
     st.subheader("Entropy along the text", anchor=False)
     st.caption(
         "Where the line is high, many tokens could come next; a diamond far above it is a token that surprised the "
         "model. Generated tokens are shaded."
     )
+    follow("openness", _openness, sampled=True)
+    with st.expander("Formula"):
+        st.latex(r"H = -\sum_i p_i \log p_i,\qquad \mathrm{surprise}(x) = -\log p(x)")
+        st.caption(
+            "p at temperature 1, before any filter; the dotted line is at the temperature that is set. Entropy is the "
+            "surprise to expect: [Shannon 1948](https://doi.org/10.1002/j.1538-7305.1948.tb01338.x)."
+        )
+
+
+def _openness(chosen: Selection) -> None:
+    temperature = current().temperature
+    raw = _entropies(chosen.variant, chosen.ids, 1.0)
+    tempered = _entropies(chosen.variant, chosen.ids, temperature) if temperature != 1 else None
+    surprise = numbers.predictions(chosen.variant, chosen.ids).loss
     figure = entropy_lines(
         raw, tempered, surprise, chosen.labels, theme=chosen.theme, generated=min(chosen.generated, len(raw) - 1)
     )
@@ -41,9 +52,3 @@ def openness(chosen: Selection) -> None:
         f"{style.number(float(np.log(size)), 'nats')}, that of a fair choice among all; the largest here is "
         f"{style.number(float(raw.max()), 'nats')}."
     )
-    with st.expander("Formula"):
-        st.latex(r"H = -\sum_i p_i \log p_i,\qquad \mathrm{surprise}(x) = -\log p(x)")
-        st.caption(
-            "p at temperature 1, before any filter; the dotted line is at the temperature that is set. Entropy is the "
-            "surprise to expect: [Shannon 1948](https://doi.org/10.1002/j.1538-7305.1948.tb01338.x)."
-        )

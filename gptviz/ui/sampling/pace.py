@@ -10,6 +10,7 @@ from gptviz.figures import style
 from gptviz.figures.sampling import speed_lines
 from gptviz.ui import state
 from gptviz.ui.components.plot import plot
+from gptviz.ui.frame import follow
 from gptviz.ui.sampling.settings import Settings, current, whole_ids
 from gptviz.ui.selection import Selection
 from gptviz.ui.table import table
@@ -21,12 +22,16 @@ TOKENS, REPEATS = 48, 3
 FEWEST = 4
 
 
-def pace(chosen: Selection) -> None:
+def pace() -> None:
     st.subheader("The KV cache", anchor=False)
     st.caption(
         "Keys and values of the tokens before do not change under a causal mask, so they can be kept: then a new token "
         "costs one position's work instead of the whole text's."
     )
+    follow("pace", _pace)
+
+
+def _pace(chosen: Selection) -> None:
     count = min(TOKENS, chosen.config.block_size - len(chosen.ids))
     reason = _reason(chosen, count)
     asked = st.button("Measure", icon=":material/timer:", key="measure_speed", disabled=bool(reason), help=reason)

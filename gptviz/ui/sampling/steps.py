@@ -11,6 +11,7 @@ from gptviz.figures import style
 from gptviz.figures.sampling import interval
 from gptviz.ui import numbers
 from gptviz.ui.components.plot import plot
+from gptviz.ui.frame import follow
 from gptviz.ui.sampling.settings import Settings, current, whole_ids
 from gptviz.ui.selection import Selection
 from gptviz.ui.table import table
@@ -23,7 +24,17 @@ SEGMENTS = 40  # on the unit interval
 OUT = "–"  # filtered out
 
 
-def steps(chosen: Selection) -> None:
+def steps() -> None:
+    st.subheader("From logits to one token", anchor=False)
+    st.caption(
+        "Each column is the one before it with one thing done. Open “Sampling settings” above and move a slider: the "
+        "logits stay, and everything after them is computed again without a forward pass."
+    )
+    follow("steps", _steps, sampled=True)
+    _formula()
+
+
+def _steps(chosen: Selection) -> None:
     from gptviz import sampling
 
     settings, position = current(), len(whole_ids(chosen))
@@ -31,11 +42,6 @@ def steps(chosen: Selection) -> None:
     every = sampling.next_token_table(chosen.run.logits[-1, :size], **settings.filters)
     draw = sampling.uniform(settings.seed, position)
     row = every.pick(draw)
-    st.subheader("From logits to one token", anchor=False)
-    st.caption(
-        "Each column is the one before it with one thing done. Open “Sampling settings” above and move a slider: the "
-        "logits stay, and everything after them is computed again without a forward pass."
-    )
     st.html(_table(chosen, every, settings, row))
     _say(chosen, every, settings, row, draw, position)
     _interval(chosen, every, row, draw)
@@ -44,7 +50,6 @@ def steps(chosen: Selection) -> None:
         f"Check: the probabilities of all {len(every.ids):,} tokens sum to 1; the error is "
         f"{style.number(abs(total - 1))}. {int(every.in_min_p.sum()):,} of them are left to draw from."
     )
-    _formula()
 
 
 def _table(chosen: Selection, every: NextTokenTable, settings: Settings, row: int) -> str:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from gptviz.figures import style
 from gptviz.ui import numbers, state
+from gptviz.ui.frame import follow
+from gptviz.ui.live import redraw
 from gptviz.ui.sampling.follow import go_on_with
 from gptviz.ui.sampling.settings import Settings, current, whole_ids
-from gptviz.ui.selection import Selection
+from gptviz.ui.selection import Selection, select
 
 if TYPE_CHECKING:
     from gptviz.figures.style import Theme
@@ -21,20 +23,33 @@ if TYPE_CHECKING:
 MOST, LONGEST = 16, 64
 
 
-def texts(chosen: Selection) -> None:
+def texts() -> None:
     st.subheader("Many continuations", anchor=False)
     st.caption(
         "The same prompt with one seed after another, decoded together. The fuller a token's colour, the likelier it "
         "was when it was drawn; hover gives the number."
     )
+    then: dict[str, Any] = dict(bind="query-params", width=120, on_change=redraw, args=("texts",))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        count = st.number_input("How many", 1, MOST, 6, key="count", bind="query-params", width=120)
-        length = st.number_input("Tokens each", 1, LONGEST, 16, key="length", bind="query-params", width=120)
-        asked = st.button("Sample continuations", icon=":material/format_list_bulleted:", key="sample_many")
-    wanted = chosen.variant, whole_ids(chosen), current(), int(count), int(length)
-    if asked:
-        st.session_state["continued"] = wanted
-    shown = st.session_state.get("continued")
+        st.number_input("How many", 1, MOST, 6, key="count", **then)
+        st.number_input("Tokens each", 1, LONGEST, 16, key="length", **then)
+        st.button("Sample continuations", icon=":material/format_list_bulleted:", key="sample_many", on_click=_ask)
+    follow("texts", _texts, sampled=True)
+
+
+def _wanted(chosen: Selection) -> tuple[state.Variant, tuple[int, ...], Settings, int, int]:
+    return chosen.variant, whole_ids(chosen), current(), int(st.session_state.count), int(st.session_state.length)
+
+
+def _ask() -> None:
+    chosen = select()
+    if chosen is not None:
+        st.session_state["continued"] = _wanted(chosen)
+        redraw("texts")
+
+
+def _texts(chosen: Selection) -> None:
+    shown, wanted = st.session_state.get("continued"), _wanted(chosen)
     if shown is None or shown[0].name != chosen.variant.name:
         st.caption("Nothing sampled yet: it takes a forward pass for each token, so it waits for the button.")
         return

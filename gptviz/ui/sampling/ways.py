@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -12,6 +12,8 @@ from gptviz.figures import style
 from gptviz.figures.sampling import branches
 from gptviz.ui import numbers, state
 from gptviz.ui.components.plot import Click, plot
+from gptviz.ui.frame import follow
+from gptviz.ui.live import redraw
 from gptviz.ui.sampling.follow import go_on_with
 from gptviz.ui.sampling.settings import current
 from gptviz.ui.selection import Selection
@@ -28,17 +30,30 @@ def _tree(variant: state.Variant, ids: tuple[int, ...], width: int, depth: int) 
     return generation.alternatives(state.model(variant), state.trace(variant, ids), width, depth, size)
 
 
-def ways(chosen: Selection) -> None:
-    from gptviz import generation
-
+def ways() -> None:
     st.subheader("The ways on", anchor=False)
     st.caption(
         "The most likely next tokens, after each of them the most likely again, to be read from left to right. As high "
         "as a way is likely under the settings above; what is left white is all other ways. Click one to go on with it."
     )
+    then: dict[str, Any] = dict(bind="query-params", width=200, on_change=redraw, args=("ways",))
     with st.container(horizontal=True):
-        width = st.slider("Branches", 1, 5, 3, key="branches", bind="query-params", width=200)
-        depth = st.slider("Depth", 1, 4, 3, key="depth", bind="query-params", width=200)
+        st.slider("Branches", 1, 5, 3, key="branches", **then)
+        st.slider("Depth", 1, 4, 3, key="depth", **then)
+    follow("ways", _ways, sampled=True)
+    with st.expander("Formula"):
+        st.latex(r"p(x_1, \dots, x_n) = \prod_i p(x_i \mid \text{prompt}, x_1, \dots, x_{i-1})")
+        st.caption(
+            "The chain rule: a language model gives every text a probability, token by token, after "
+            "[Shannon 1948](https://doi.org/10.1002/j.1538-7305.1948.tb01338.x). The most likely token at each step "
+            "need not begin the most likely text."
+        )
+
+
+def _ways(chosen: Selection) -> None:
+    from gptviz import generation
+
+    width, depth = st.session_state.branches, st.session_state.depth
     tree = _tree(chosen.variant, chosen.ids, width, depth)
     found = generation.branches_of(tree, **current().filters)
     plot(_figure(chosen, found), key="ways", alt="The most likely ways on, as a tree.", on_click=_go_on)
@@ -48,13 +63,6 @@ def ways(chosen: Selection) -> None:
         f"Check: no column exceeds 1. The first holds {style.number(first)}, and of all ways of {depth} "
         f"token{'s' if depth > 1 else ''} the {len(leaves)} shown hold {style.number(sum(leaves))}."
     )
-    with st.expander("Formula"):
-        st.latex(r"p(x_1, \dots, x_n) = \prod_i p(x_i \mid \text{prompt}, x_1, \dots, x_{i-1})")
-        st.caption(
-            "The chain rule: a language model gives every text a probability, token by token, after "
-            "[Shannon 1948](https://doi.org/10.1002/j.1538-7305.1948.tb01338.x). The most likely token at each step "
-            "need not begin the most likely text."
-        )
 
 
 def _figure(chosen: Selection, found: list[Branch]) -> go.Figure:
