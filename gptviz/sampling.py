@@ -128,9 +128,11 @@ def generate(
     seed: int | None = None,
     edits: Sequence[Edit] = (),
     cache: bool = True,
+    size: int | None = None,
 ) -> Iterator[Step]:
     """Yields a Step for each of max_new_tokens tokens that follow ids (T,). Without a seed, one is drawn, and told.
 
+    size: how many of the V rows of W_U are tokens; the padding beyond is never drawn, and no part of a Step.
     The KV cache serves as long as it gives what a full forward would: under a causal mask, within block_size, unedited.
     Raises GptvizError, before the first step, for ids or settings that can't be used.
     """
@@ -142,16 +144,18 @@ def generate(
     seed = random.SystemRandom().randrange(2**31) if seed is None else seed
     cached = cache and model.config.causal and not edits
     settings = temperature, top_k, top_p, min_p
-    return _steps(own, ids.to(own.embed.weight.device), max_new_tokens, settings, seed, cached)
+    return _steps(own, ids.to(own.embed.weight.device), max_new_tokens, settings, seed, cached, size)
 
 
 Settings = tuple[float, int | None, float | None, float | None]
 
 
-def _steps(model: GPT, ids: Tensor, count: int, settings: Settings, seed: int, cached: bool) -> Iterator[Step]:
+def _steps(
+    model: GPT, ids: Tensor, count: int, settings: Settings, seed: int, cached: bool, size: int | None
+) -> Iterator[Step]:
     store = Cache(model.config) if cached else None
     for _ in range(count):
-        logits = _last_logits(model, ids, store)
+        logits = _last_logits(model, ids, store)[:size]
         step = sample(logits, *settings, seed=seed, position=len(ids))
         yield step
         ids = torch.cat([ids, ids.new_tensor([step.token])])

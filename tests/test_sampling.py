@@ -240,6 +240,12 @@ def test_a_seed_gives_the_same_text_again_and_another_gives_another(tiny_model, 
     assert tokens(tiny_model, ids, 20, temperature=2.0, seed=2) != once
 
 
+def test_the_padding_beyond_the_vocabulary_is_never_drawn(tiny_model, ids):
+    steps = list(generate(tiny_model, ids, 40, temperature=9.0, seed=0, size=3))
+    assert {step.token for step in steps} == {0, 1, 2}
+    assert {len(step.probs) for step in steps} == {3}
+
+
 def test_without_a_seed_one_is_drawn_and_told(tiny_model, ids):
     steps = list(generate(tiny_model, ids, 8, temperature=2.0))
     assert len({step.seed for step in steps}) == 1

@@ -92,7 +92,7 @@ def _chips(selection: Selection) -> None:
 
 
 def _say_length(selection: Selection, text: str) -> None:
-    size, seen, total = selection.config.block_size, len(selection.ids), selection.total
+    size, seen, total = selection.config.block_size, len(selection.ids), len(selection.whole)
     st.caption(f"{seen} of at most {size:,} tokens (block_size), {selection.generated} of them generated.")
     kept_first = selection.ids[0] == selection.config.bos_token_id
     unread = len(text) - len(state.end_of(text))

@@ -31,7 +31,7 @@ class Selection:
     ids: tuple[int, ...]
     labels: tuple[str, ...]
     generated: int  # how many of the last ids were generated
-    total: int  # tokens typed and generated, those that no longer fit included
+    whole: tuple[int, ...]  # all that was typed and generated, what no longer fits included
     theme: Theme
     unread: str = ""  # why the prompt can't be read, where this is the last one that could be
 
@@ -91,8 +91,7 @@ def select() -> Selection | None:
     seen = tuple(sampling.window(config, torch.tensor(typed + generated)).tolist())
     kept = len(seen) - (typed[0] == config.bos_token_id)  # the window slides, its first token stays
     labels, written = tuple(loaded.tokenizer.labels(seen)), min(len(generated), kept)
-    total = len(typed) + len(generated)
-    return Selection(variant, config, seen, labels, written, total, state.theme(), unread)
+    return Selection(variant, config, seen, labels, written, typed + generated, state.theme(), unread)
 
 
 def _variant() -> state.Variant:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ LONGEST_PLAY = 400  # tokens
 PACE = 9.0  # tokens a second that Play keeps: where the browser draws fewer, it skips some
 MOST_AT_ONCE = 4  # between two drawings, so that Stop is never far behind
 SHOWN_CANDIDATES = 7
+STREAM = "stream"  # in the session: what Play's tokens come from, and where that stands
 
 
 def next_token() -> None:
@@ -104,7 +106,7 @@ def _upcoming(selection: Selection) -> Step:
 
     size = len(state.checkpoint(selection.variant.name).tokenizer)  # rows of W_U beyond are padding, no tokens
     logits, seed = selection.run.logits[-1, :size], st.session_state.seed
-    return sampling.sample(logits, **settings(), seed=seed, position=selection.total)
+    return sampling.sample(logits, **settings(), seed=seed, position=len(selection.whole))
 
 
 def _bars() -> None:
@@ -190,16 +192,40 @@ def _tick() -> None:
     stay()
     if not st.session_state.playing:
         return
-    st.session_state.playing = all(_goes_on(_append()) for _ in range(_due()))
+    st.session_state.playing = _generate(_due())
     if st.session_state.playing:
         redraw()
     st.rerun()
 
 
-def _goes_on(token: int | None) -> bool:
-    """Whether there is a next token to add after this one."""
-    ends = (None, state.checkpoint(st.session_state.model).tokenizer.bos_id)
-    return token not in ends and len(st.session_state.generated) < LONGEST_PLAY
+def _generate(count: int) -> bool:
+    """Add so many tokens; whether there are more to come. What generates them is kept from tick to tick."""
+    selection = select()
+    if selection is None:
+        return False
+    tokenizer = state.checkpoint(selection.variant.name).tokenizer
+    here = selection.variant, settings(), st.session_state.seed
+    then, whole, steps = st.session_state.get(STREAM, (None, None, None))
+    if (then, whole) != (here, selection.whole):
+        steps = _steps(selection, len(tokenizer))
+    whole = selection.whole
+    for step in itertools.islice(steps, count):
+        whole += (step.token,)
+        st.session_state.generated += (step.token,)
+        if step.token == tokenizer.bos_id or len(st.session_state.generated) >= LONGEST_PLAY:
+            return False
+    st.session_state[STREAM] = here, whole, steps
+    return True
+
+
+def _steps(selection: Selection, size: int) -> Iterator[Step]:
+    """What follows, with the KV cache of what came before."""
+    import torch
+
+    import gptviz
+
+    ids, seed = torch.tensor(selection.whole), st.session_state.seed
+    return gptviz.generate(state.model(selection.variant), ids, LONGEST_PLAY, **settings(), seed=seed, size=size)
 
 
 def _due() -> int:

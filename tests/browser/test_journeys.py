@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import time
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
 
+import gptviz
+from gptviz.ui.state import PROMPT
 from tests.browser.conftest import ROOT, Serve, Visit
 from tests.browser.pages import PATIENCE, at_rest, button, chips, main
 
@@ -76,7 +79,21 @@ def test_play_writes_on_and_stop_stops_it(app, visit: Visit):
     written = len(chips(page))
     page.wait_for_timeout(1500)
     assert len(chips(page)) == written
+    assert added(page) == written_by_steps(PROMPT, len(added(page)))
     assert node.evaluate("node => node.isConnected"), "the figure was replaced instead of redrawn"
+
+
+def added(page: Page) -> list[int]:
+    """The generated tokens, as the address has them."""
+    return [int(token) for token in parse_qs(urlsplit(page.url).query)["generated"][0].split(".")]
+
+
+def written_by_steps(prompt: str, count: int) -> list[int]:
+    """What pressing Step so many times adds: a full forward pass for each token."""
+    loaded = gptviz.load("stories")
+    ids = loaded.tokenizer.encode(prompt, bos=True)
+    steps = gptviz.generate(loaded.model, ids, count, temperature=0.8, top_k=40, seed=0, cache=False)
+    return [step.token for step in steps]
 
 
 def test_the_mask_toggle_opens_the_future(app, visit: Visit):
@@ -257,6 +274,12 @@ def test_a_click_on_a_cell_opens_its_arithmetic(app, visit: Visit):
     matrix.click(position={"x": box["width"] * cell, "y": box["height"] * (1 - cell)})
     expect(main(page).get_by_text("attends to ‘<|endoftext|>’ (0)")).to_be_visible(timeout=PATIENCE)
     expect(main(page).locator(".katex").nth(1)).to_be_visible(timeout=PATIENCE)
+    expect(page).to_have_url(re.compile(r"[?&]cell=5%2C\+0"), timeout=PATIENCE)
+    again = ready(visit(page.url))
+    expect(main(again).get_by_text("attends to ‘<|endoftext|>’ (0)")).to_be_visible(timeout=PATIENCE)
+    main(again).get_by_label("Cell", exact=True).fill("2, 1")
+    again.keyboard.press("Enter")
+    expect(main(again).get_by_text("(2) attends to")).to_be_visible(timeout=PATIENCE)
 
 
 def test_the_servers_log_is_clean(app, visit: Visit, server_log):

@@ -105,24 +105,36 @@ def test_rows_check_themselves(open_page):
 
 
 def test_a_clicked_cell_shows_its_arithmetic(open_page, run):
-    at = open_page("attention", prompt=PROMPT, layer="2", head="1")
-    at.session_state["cell"] = (5, 2)
-    at.run()
+    at = open_page("attention", prompt=PROMPT, layer="2", head="1", cell="5, 2")
     pattern, scores = run.pattern(2, 1), run["blocks.2.attn.hook_attn_scores"][1].numpy()
     shown = " ".join(formula.value for formula in at.get("latex"))
     assert f"= {tex(float(pattern[5, 2]))}" in shown
     assert f"= {tex(float(scores[5, 2]))}" in shown
     assert tex(float(np.exp(scores[5, :6].astype(float)).sum())) in shown
-    at.session_state["cell"] = (2, 5)
-    at.run()
+    at.text_input(key="cell").set_value("2 5").run()
     assert any("in the query's future" in c.value for c in at.caption)
     assert "may not attend to" in said(at)
 
 
+@pytest.mark.parametrize(
+    ("cell", "answer"),
+    [
+        ("", "Click a cell"),
+        ("cat", "names no cell"),
+        ("5", "names no cell"),
+        ("-1, 2", "names no cell"),
+        ("1, 99999999999", "names no cell"),
+        ("400, 0", "positions go from 0 to"),
+    ],
+)
+def test_what_names_no_cell_is_told_how_to(open_page, cell, answer):
+    at = open_page("attention", prompt=PROMPT, cell=cell)
+    assert not at.exception
+    assert answer in said(at)
+
+
 def test_a_clicked_cell_shows_what_it_moves_and_the_products_behind_it(open_page, run):
-    at = open_page("attention", prompt=PROMPT, layer="2", head="1", products="true")
-    at.session_state["cell"] = (5, 2)
-    at.run()
+    at = open_page("attention", prompt=PROMPT, layer="2", head="1", products="true", cell="5, 2")
     value = run["blocks.2.attn.hook_v"][2, 1].numpy()
     added = float(run.pattern(2, 1)[5, 2]) * float(np.linalg.norm(value))
     assert f"= {tex(added)}" in " ".join(formula.value for formula in at.get("latex"))

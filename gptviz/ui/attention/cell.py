@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +10,7 @@ import streamlit as st
 
 from gptviz.figures import style
 from gptviz.ui.components.plot import Click
+from gptviz.ui.markdown import literal
 from gptviz.ui.selection import Selection
 from gptviz.ui.table import table
 
@@ -17,15 +19,15 @@ if TYPE_CHECKING:
 
 
 def choose_cell(click: Click) -> None:
-    st.session_state.cell = int(click["y"]), int(click["x"])
+    st.session_state.cell = f"{int(click['y'])}, {int(click['x'])}"
 
 
 def cell_arithmetic(chosen: Selection, stages: Stages, layer: int, head: int) -> None:
     """The chosen cell's weight, from its dot product on, and what it moves, in this head's numbers."""
-    query, key = st.session_state.get("cell", (len(chosen.ids), 0))
-    if max(query, key) >= len(chosen.ids):
-        st.caption("Click a cell to see its arithmetic.")
+    at = _named(len(chosen.ids))
+    if at is None:
         return
+    query, key = at
     does = "may not attend to" if chosen.hidden(layer)[query, key] else "attends to"
     st.text(f"‘{chosen.labels[query]}’ ({query}) {does} ‘{chosen.labels[key]}’ ({key})")
     _weight(chosen, stages, layer, query, key)
@@ -33,6 +35,22 @@ def cell_arithmetic(chosen: Selection, stages: Stages, layer: int, head: int) ->
         _moved(chosen, layer, head, query, key)
     if st.toggle("Show the products of q · k", key="products", bind="query-params"):
         _products(chosen, stages, layer, head, query, key)
+
+
+def _named(size: int) -> tuple[int, int] | None:
+    """The cell that was clicked or typed; None, and why, where there is none in a matrix of that size."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        text = st.text_input("Cell", key="cell", bind="query-params", placeholder="query, key", max_chars=16, width=120)
+        numbers = re.fullmatch(r"\s*(\d{1,9})\s*[,\s]\s*(\d{1,9})\s*", text)
+        if numbers and max(at := (int(numbers[1]), int(numbers[2]))) < size:
+            return at
+        if numbers:
+            st.caption(f"{literal(text)} lies outside: positions go from 0 to {size - 1} here.")
+        elif text.strip():
+            st.caption(f"{literal(text)} names no cell: two positions do, the query’s and the key’s, as in 1, 0.")
+        else:
+            st.caption("Click a cell to see its arithmetic, or type the positions of its query and its key.")
+    return None
 
 
 def _weight(chosen: Selection, stages: Stages, layer: int, query: int, key: int) -> None:

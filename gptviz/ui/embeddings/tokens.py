@@ -39,7 +39,7 @@ def tokens(chosen: Selection) -> None:
 def _joined(chosen: Selection) -> str:
     """Whether the tokens give the prompt back, where all of it is there and nothing else."""
     tokenizer = state.checkpoint(chosen.variant.name).tokenizer
-    if chosen.generated or chosen.total > len(chosen.ids):
+    if chosen.generated or len(chosen.whole) > len(chosen.ids):
         return ""
     text, first = state.prompt(), chosen.ids[0] == tokenizer.bos_id
     if tokenizer.decode(chosen.ids[first:]) != text:

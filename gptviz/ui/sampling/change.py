@@ -12,7 +12,7 @@ from gptviz.ui import numbers, state
 from gptviz.ui.frame import follow
 from gptviz.ui.pick import LAST
 from gptviz.ui.sampling.follow import write
-from gptviz.ui.sampling.settings import typed_ids, whole_ids
+from gptviz.ui.sampling.settings import typed_ids
 from gptviz.ui.selection import Selection
 from gptviz.ui.table import table
 
@@ -126,7 +126,7 @@ def _table(chosen: Selection, at: int, foretold: Foretold) -> None:
 
 def _change(chosen: Selection, at: int, token: int, keep: bool) -> None:
     """The text with another token at a place; what follows it is kept or cut off."""
-    whole, typed = whole_ids(chosen), len(typed_ids(chosen))
+    whole, typed = chosen.whole, len(typed_ids(chosen))
     at += len(whole) - len(chosen.ids)  # in the whole text: the window's first token apart, it is the text's end
     kept = typed if at >= typed else spelt_alike(chosen.variant.name, whole, at)
     if kept is None:

@@ -11,7 +11,7 @@ from gptviz.figures.sampling import speed_lines
 from gptviz.ui import state
 from gptviz.ui.components.plot import plot
 from gptviz.ui.frame import follow
-from gptviz.ui.sampling.settings import Settings, current, whole_ids
+from gptviz.ui.sampling.settings import Settings, current
 from gptviz.ui.selection import Selection
 from gptviz.ui.table import table
 
@@ -69,7 +69,7 @@ def _measure(chosen: Selection, settings: Settings, count: int) -> tuple[Speed, 
 
     from gptviz import generation
 
-    ids = torch.tensor(whole_ids(chosen))
+    ids = torch.tensor(chosen.whole)
     return generation.cache_and_none(
         state.model(chosen.variant), ids, count, repeats=REPEATS, seed=settings.seed, **settings.filters
     )

@@ -42,9 +42,3 @@ def typed_ids(chosen: Selection) -> tuple[int, ...]:
     """The prompt's ids, those before the model's window too."""
     ids: tuple[int, ...] = st.session_state.last_typed[chosen.variant.name]
     return ids
-
-
-def whole_ids(chosen: Selection) -> tuple[int, ...]:
-    """The prompt's ids and what was generated: a draw depends on how many they are."""
-    generated: tuple[int, ...] = st.session_state.generated
-    return typed_ids(chosen) + generated

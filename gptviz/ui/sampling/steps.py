@@ -12,7 +12,7 @@ from gptviz.figures.sampling import interval
 from gptviz.ui import numbers
 from gptviz.ui.components.plot import plot
 from gptviz.ui.frame import follow
-from gptviz.ui.sampling.settings import Settings, current, whole_ids
+from gptviz.ui.sampling.settings import Settings, current
 from gptviz.ui.selection import Selection
 from gptviz.ui.table import table
 
@@ -37,7 +37,7 @@ def steps() -> None:
 def _steps(chosen: Selection) -> None:
     from gptviz import sampling
 
-    settings, position = current(), len(whole_ids(chosen))
+    settings, position = current(), len(chosen.whole)
     size = numbers.vocabulary(chosen.variant.name)
     every = sampling.next_token_table(chosen.run.logits[-1, :size], **settings.filters)
     draw = sampling.uniform(settings.seed, position)

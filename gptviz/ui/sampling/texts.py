@@ -13,7 +13,7 @@ from gptviz.ui import numbers, state
 from gptviz.ui.frame import follow
 from gptviz.ui.live import redraw
 from gptviz.ui.sampling.follow import go_on_with
-from gptviz.ui.sampling.settings import Settings, current, whole_ids
+from gptviz.ui.sampling.settings import Settings, current
 from gptviz.ui.selection import Selection, select
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def texts() -> None:
 
 
 def _wanted(chosen: Selection) -> tuple[state.Variant, tuple[int, ...], Settings, int, int]:
-    return chosen.variant, whole_ids(chosen), current(), int(st.session_state.count), int(st.session_state.length)
+    return chosen.variant, chosen.whole, current(), int(st.session_state.count), int(st.session_state.length)
 
 
 def _ask() -> None:
@@ -83,7 +83,7 @@ def _sampled(
 
 def _rows(chosen: Selection, ids: tuple[int, ...], settings: Settings, drawn: Sequence[Continuation]) -> None:
     tokenizer = state.checkpoint(chosen.variant.name).tokenizer
-    now = ids == whole_ids(chosen)
+    now = ids == chosen.whole
     for text in drawn:
         words, take = st.columns([6, 1], vertical_alignment="center")
         with words:
