@@ -7,6 +7,7 @@ import torch
 from safetensors import safe_open
 
 import gptviz
+from gptviz import library
 from gptviz.checkpoints import BUNDLED
 from gptviz.config import preset
 
@@ -91,6 +92,38 @@ def test_the_minimal_decoder_reaches_its_bar_and_goes_on_with_a_story(minimal):
     ids = minimal.tokenizer.encode("Once upon a", bos=True)
     step = next(gptviz.generate(minimal.model, ids, temperature=0))
     assert minimal.tokenizer.decode([step.token]) == " time"
+
+
+FAMILY = {"stories-rotary": {"pos_encoding": "rotary"}}
+STEPS = 1900
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_a_counterpart_differs_from_stories_in_one_thing(name, stories):
+    loaded = gptviz.load(name)
+    own, other = loaded.model.config.to_dict(), stories.model.config.to_dict()
+    assert {key: own[key] for key in own if own[key] != other[key] and key != "pos_scale"} == FAMILY[name]
+    assert loaded.tokenizer.labels(range(512)) == stories.tokenizer.labels(range(512))
+    assert "/work" not in json.dumps(dict(loaded.card))
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_the_family_was_trained_alike(name, stories):
+    card = gptviz.load(name).card
+    assert (card["steps"], card["tokens_seen"], card["seed"]) == (STEPS, STEPS * 24 * 128, 0)
+    alike = stories.card["options"] | {"steps": STEPS, "batch_size": 24}
+    assert card["options"] == alike
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_the_app_finds_the_counterpart(name):
+    config = gptviz.load(name).model.config
+    assert library.counterpart("stories", config.causal, config.pos_encoding) == name
+
+
+@pytest.mark.parametrize("name", ["stories-rotary"])
+def test_a_counterpart_reaches_its_bar(name):
+    assert gptviz.load(name).card["validation"]["bits_per_byte"] <= 1.05
 
 
 @pytest.mark.parametrize("name", gptviz.bundled())

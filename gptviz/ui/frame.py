@@ -121,11 +121,9 @@ def _sidebar() -> None:
         )
         st.caption(f"Trained: {config.pos_encoding}, mask {'on' if config.causal else 'off'}.")
         if state.has_counterparts(name):
-            st.segmented_control(
+            st.radio(
                 "Another mask or encoding is",
                 [SWAPPED, COUNTERPART],
-                default=SWAPPED,
-                required=True,
                 key="other",
                 bind="query-params",
                 on_change=redraw,

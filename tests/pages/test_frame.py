@@ -6,6 +6,7 @@ import pytest
 import streamlit as st
 
 import gptviz
+from gptviz import checkpoints, library
 from gptviz.tokenizer import Tokenizer, train_bpe
 from gptviz.ui.state import without_surrogates
 from tests.figures.spec import array, cells, read
@@ -181,7 +182,11 @@ def test_what_is_not_as_trained_is_said_in_words(open_page):
 
 @pytest.fixture
 def turned(checkpoint, tmp_path, monkeypatch) -> gptviz.Checkpoint:
-    """A rotary model in the library, like the bundled one in all else."""
+    """A rotary model in the library, like the bundled one in all else; there are no others."""
+    (tmp_path / "bundled").mkdir()
+    (tmp_path / "bundled" / "stories").symlink_to(library.BUNDLED / "stories")
+    for module in (library, checkpoints):
+        monkeypatch.setattr(module, "BUNDLED", tmp_path / "bundled")
     monkeypatch.setenv("GPTVIZ_HOME", str(tmp_path))
     model = gptviz.variant(checkpoint.model, pos_encoding="rotary")
     made = gptviz.Checkpoint(model, checkpoint.tokenizer, {"tokens_seen": 5000, "validation": {"bits_per_byte": 0.99}})
@@ -194,7 +199,7 @@ def turned(checkpoint, tmp_path, monkeypatch) -> gptviz.Checkpoint:
 def test_another_encoding_is_shown_on_the_model_that_was_trained_with_it(open_page, checkpoint, turned):
     at = open_page("attention", prompt="The cat sat", model="stories", encoding="rotary")
     assert "in place of learned" in at.warning[0].value
-    at.segmented_control(key="other").set_value("trained counterpart").run()
+    at.radio(key="other").set_value("trained counterpart").run()
     assert not at.exception
     assert not at.warning
     assert "turned" in at.info[0].value

@@ -71,7 +71,7 @@ def test_an_added_model_is_in_every_sidebar_and_may_come_first(open_page: OpenPa
     assert library.default() == "cats"
     page = open_page("attention", prompt="a cat")
     assert not page.exception
-    assert page.selectbox(key="model").options == ["cats", "stories", "minimal-decoder"]
+    assert page.selectbox(key="model").options == ["cats", *gptviz.bundled()]
     assert page.selectbox(key="model").value == "cats"
 
 
