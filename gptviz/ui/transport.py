@@ -44,53 +44,13 @@ def next_token() -> None:
 
 
 def _settings() -> None:
+    then: dict[str, Any] = dict(bind="query-params", on_change=resample)
     with st.expander("Sampling settings"):
-        st.slider(
-            "Temperature",
-            0.0,
-            2.0,
-            0.8,
-            0.05,
-            key="temperature",
-            bind="query-params",
-            on_change=resample,
-            help="0: the likeliest token.",
-        )
-        st.number_input(
-            "Top-k",
-            0,
-            None,
-            40,
-            key="top_k",
-            bind="query-params",
-            on_change=resample,
-            help="Keep this many tokens; 0 is off.",
-        )
-        st.slider(
-            "Top-p",
-            0.0,
-            1.0,
-            1.0,
-            0.01,
-            key="top_p",
-            bind="query-params",
-            on_change=resample,
-            help="Keep the fewest that hold p; 1: off.",
-        )
-        st.slider(
-            "Min-p",
-            0.0,
-            1.0,
-            0.0,
-            0.01,
-            key="min_p",
-            bind="query-params",
-            on_change=resample,
-            help="Keep p × the best's share; 0: off.",
-        )
-        st.number_input(
-            "Seed", 0, 2**31 - 1, 0, key="seed", bind="query-params", on_change=resample, help="Chooses the draws."
-        )
+        st.slider("Temperature", 0.0, 2.0, 0.8, 0.05, key="temperature", help="0: the likeliest token.", **then)
+        st.number_input("Top-k", 0, None, 40, key="top_k", help="Keep this many tokens; 0 is off.", **then)
+        st.slider("Top-p", 0.0, 1.0, 1.0, 0.01, key="top_p", help="Keep the fewest that hold p; 1: off.", **then)
+        st.slider("Min-p", 0.0, 1.0, 0.0, 0.01, key="min_p", help="Keep p × the best's share; 0: off.", **then)
+        st.number_input("Seed", 0, 2**31 - 1, 0, key="seed", help="Chooses the draws.", **then)
 
 
 def settings() -> dict[str, Any]:
