@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from gptviz.figures.style import number
 from gptviz.ui import state
+from gptviz.ui.loss import validation
 from gptviz.ui.markdown import literal
 from gptviz.ui.selection import COUNTERPART, Selection
+
+if TYPE_CHECKING:
+    from gptviz import Checkpoint
 
 
 def badge(selection: Selection) -> None:
@@ -24,18 +28,17 @@ def badge(selection: Selection) -> None:
 
 def _counterpart(name: str, selection: Selection) -> str:
     """Another model with other weights: which, and how far the two have come."""
-    own, other = (_progress(state.checkpoint(each).card) for each in (name, selection.variant.name))
+    own, other = (_progress(state.checkpoint(each)) for each in (name, selection.variant.name))
     return (
         f"Shown is {literal(selection.variant.name)}, {other}: a model trained this way from the start, so its "
         f"heads are others. {literal(name)} is {own}. {_effect(selection)}"
     )
 
 
-def _progress(card: Mapping[str, Any]) -> str:
-    seen, measured = card.get("tokens_seen"), card.get("validation")
-    bits = measured.get("bits_per_byte") if isinstance(measured, Mapping) else None
+def _progress(loaded: Checkpoint) -> str:
+    seen, loss = loaded.card.get("tokens_seen"), validation(loaded.card, loaded.model.config, "bits_per_byte")
     words = [f"trained on {seen:,} tokens"] if isinstance(seen, int) else []
-    words += [f"at {number(bits)} bits per byte"] if isinstance(bits, float) else []
+    words += [f"at {loss}"] if loss else []
     return " and ".join(words) or "without a record of its training"
 
 

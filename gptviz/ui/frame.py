@@ -13,6 +13,7 @@ from gptviz.figures.style import number
 from gptviz.ui import live, state
 from gptviz.ui.badge import badge
 from gptviz.ui.live import part, redraw
+from gptviz.ui.loss import validation
 from gptviz.ui.markdown import literal
 from gptviz.ui.prompt import prompt_box, show_tokens
 from gptviz.ui.route import open_page
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["Selection", "follow", "frame", "page"]
 
 ENCODINGS = ("learned", "sinusoidal", "rotary", "alibi", "none")
-UNITS = {"nats_per_token": "nats per token", "bits_per_byte": "bits per byte"}
 
 
 def frame(title: str, sentence: str, body: Callable[[], None]) -> None:
@@ -152,11 +152,5 @@ def _describe(name: str, config: GPTConfig) -> None:
         f"{number(sizing.n_params(config))} parameters: {heads}, n_embd (d_model) {config.n_embd}, "
         f"vocabulary {config.vocab_size:,}, context {config.block_size:,} tokens."
     )
-    validation = state.checkpoint(name).card.get("validation")
-    if isinstance(validation, dict):
-        measured = [
-            f"{number(value)} {words}"
-            for key, words in UNITS.items()
-            if isinstance(value := validation.get(key), float)
-        ]
-        st.caption(f"Validation: {', '.join(measured)}.")
+    if words := validation(state.checkpoint(name).card, config):
+        st.caption(f"Validation: {words}.")

@@ -12,6 +12,7 @@ from gptviz import library, sizing
 from gptviz.config import GPTConfig
 from gptviz.errors import GptvizError
 from gptviz.figures.style import number
+from gptviz.ui.loss import is_number, validation
 from gptviz.ui.markdown import literal
 
 CSS = (
@@ -22,7 +23,6 @@ CSS = (
     "dl.gptviz-facts dt,dl.gptviz-facts dd{margin:0;padding:0}"
     "dl.gptviz-facts dd{overflow-wrap:anywhere}</style>"
 )
-LOSSES = {"nats_per_token": "nats per token", "bits_per_byte": "bits per byte"}
 
 
 def cards() -> None:
@@ -51,7 +51,7 @@ def _facts(config: GPTConfig, card: Mapping[str, Any]) -> dict[str, str]:
         "Parameters": f"{sizing.n_params(config):,}",
         "Architecture": library.in_words(config),
         "Training": _training(card),
-        "Validation": _loss(card),
+        "Validation": validation(card, config),
         "Texts": _words(card, "text", "source"),
         "Licence": _words(card, "licence"),
         "Origin": _words(card, "origin"),
@@ -71,19 +71,8 @@ def _words(card: Mapping[str, Any], *names: str) -> str:
 
 def _training(card: Mapping[str, Any]) -> str:
     counted = [(card.get("steps"), "steps"), (card.get("tokens_seen"), "tokens"), (card.get("wall_minutes"), "minutes")]
-    shown = [f"{number(value)} {unit}" for value, unit in counted if value is not None and _is_number(value)]
+    shown = [f"{number(value)} {unit}" for value, unit in counted if is_number(value)]
     return ", ".join([*shown, *filter(None, [_words(card, "date")])])
-
-
-def _loss(card: Mapping[str, Any]) -> str:
-    measured = card.get("validation")
-    if not isinstance(measured, dict):
-        return ""
-    return ", ".join(f"{number(measured[key])} {unit}" for key, unit in LOSSES.items() if _is_number(measured.get(key)))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
 
 
 def _buttons(entry: library.Entry, is_first: bool) -> None:
