@@ -94,7 +94,7 @@ def test_the_minimal_decoder_reaches_its_bar_and_goes_on_with_a_story(minimal):
     assert minimal.tokenizer.decode([step.token]) == " time"
 
 
-FAMILY = {"stories-rotary": {"pos_encoding": "rotary"}}
+FAMILY = {"stories-rotary": {"pos_encoding": "rotary"}, "stories-sinusoidal": {"pos_encoding": "sinusoidal"}}
 STEPS = 1900
 
 
@@ -121,7 +121,7 @@ def test_the_app_finds_the_counterpart(name):
     assert library.counterpart("stories", config.causal, config.pos_encoding) == name
 
 
-@pytest.mark.parametrize("name", ["stories-rotary"])
+@pytest.mark.parametrize("name", ["stories-rotary", "stories-sinusoidal"])
 def test_a_counterpart_reaches_its_bar(name):
     assert gptviz.load(name).card["validation"]["bits_per_byte"] <= 1.05
 
