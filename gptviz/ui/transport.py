@@ -28,7 +28,7 @@ LONGEST_PLAY = 400  # tokens
 PACE = 9.0  # tokens a second that Play keeps: where the browser draws fewer, it skips some
 MOST_AT_ONCE = 4  # between two drawings, so that Stop is never far behind
 SHOWN_CANDIDATES = 7
-STREAM = "stream"  # in the session: what Play's tokens come from, and where that stands
+STREAM = "played from"  # in the session: what Play's tokens come from, and where that stands
 
 
 def next_token() -> None:

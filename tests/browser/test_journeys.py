@@ -338,7 +338,7 @@ def test_another_model_begins_as_it_was_trained(app, visit: Visit, server_log):
     encoding = sidebar.locator(".st-key-encoding input")
     for name, own in (("minimal-decoder", "sinusoidal"), ("stories", "learned")):
         sidebar.locator(".st-key-model input").click()
-        page.get_by_role("option", name=name).click()
+        page.get_by_role("option", name=name, exact=True).click()
         expect(sidebar.get_by_text(f"Trained: {own}")).to_be_visible(timeout=PATIENCE)
         ready(page)
         expect(encoding).to_have_value(own, timeout=PATIENCE)
