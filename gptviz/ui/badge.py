@@ -9,7 +9,7 @@ import streamlit as st
 
 from gptviz.figures.style import number
 from gptviz.ui import state
-from gptviz.ui.loss import validation
+from gptviz.ui.card import is_number, validation
 from gptviz.ui.markdown import literal
 from gptviz.ui.selection import COUNTERPART, Selection
 
@@ -37,7 +37,7 @@ def _counterpart(name: str, selection: Selection) -> str:
 
 def _progress(loaded: Checkpoint) -> str:
     seen, loss = loaded.card.get("tokens_seen"), validation(loaded.card, loaded.model.config, "bits_per_byte")
-    words = [f"trained on {seen:,} tokens"] if isinstance(seen, int) else []
+    words = [f"trained on {seen:,} tokens"] if is_number(seen) else []
     words += [f"at {loss}"] if loss else []
     return " and ".join(words) or "without a record of its training"
 

@@ -12,8 +12,8 @@ from gptviz.errors import GptvizError
 from gptviz.figures.style import number
 from gptviz.ui import live, state
 from gptviz.ui.badge import badge
+from gptviz.ui.card import validation
 from gptviz.ui.live import part, redraw
-from gptviz.ui.loss import validation
 from gptviz.ui.markdown import literal
 from gptviz.ui.prompt import prompt_box, show_tokens
 from gptviz.ui.route import open_page

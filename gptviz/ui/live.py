@@ -13,8 +13,9 @@ import streamlit as st
 
 from gptviz.ui.switch import stay
 
-DRAWN, PARTS = "drawn parts", "parts"  # in the session: those so far, and all of them once the page is whole
-SAMPLED = "sampled parts"  # those of them that the sampling settings change
+# In the session: the parts that follow every change, and whether they follow the sampling settings, too. Those drawn
+# so far, and all of them once the page is whole.
+DRAWN, PARTS = "drawn parts", "parts"
 
 
 def part(name: str, draw: Callable[[], None], *, follows: bool = True, sampled: bool = False) -> None:
@@ -28,16 +29,14 @@ def part(name: str, draw: Callable[[], None], *, follows: bool = True, sampled: 
         stay()
         draw()
 
-    if follows and name not in (so_far := st.session_state[DRAWN]):
-        st.session_state[DRAWN] = (*so_far, name)
-    if sampled and name not in (so_far := st.session_state[SAMPLED]):
-        st.session_state[SAMPLED] = (*so_far, name)
+    if follows:
+        st.session_state[DRAWN][name] = sampled
     st.fragment(on_its_page, key=name)()
 
 
 def begin() -> None:
     """A page is being drawn: until its end there are no parts to redraw."""
-    st.session_state[DRAWN], st.session_state[SAMPLED], st.session_state[PARTS] = (), (), None
+    st.session_state[DRAWN], st.session_state[PARTS] = {}, None
 
 
 def end() -> None:
@@ -50,9 +49,9 @@ def redraw(*parts: str) -> None:
     every = st.session_state.get(PARTS)
     if every is not None:
         stay()
-        st.rerun(parts or every)
+        st.rerun(parts or tuple(every))
 
 
 def resample() -> None:
     """The end of a sampling setting's callback: draw again what depends on it."""
-    redraw(*st.session_state.get(SAMPLED, ()))
+    redraw(*(name for name, sampled in (st.session_state.get(PARTS) or {}).items() if sampled))

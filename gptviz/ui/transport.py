@@ -18,6 +18,7 @@ from gptviz.ui import state
 from gptviz.ui.components.plot import plot
 from gptviz.ui.components.tick import tick
 from gptviz.ui.live import part, redraw, resample
+from gptviz.ui.numbers import vocabulary
 from gptviz.ui.selection import Selection, select
 from gptviz.ui.switch import stay
 
@@ -64,8 +65,8 @@ def _upcoming(selection: Selection) -> Step:
     """The token that Step will add."""
     from gptviz import sampling
 
-    size = len(state.checkpoint(selection.variant.name).tokenizer)  # rows of W_U beyond are padding, no tokens
-    logits, seed = selection.run.logits[-1, :size], st.session_state.seed
+    size, seed = vocabulary(selection.variant.name), st.session_state.seed
+    logits = selection.run.logits[-1, :size]
     return sampling.sample(logits, **settings(), seed=seed, position=len(selection.whole))
 
 
@@ -146,6 +147,8 @@ def metronome() -> None:
 def _metronome() -> None:
     if st.session_state.playing:
         tick(key="metronome", on_tick=_tick)
+    else:
+        st.session_state.pop(STREAM, None)  # its KV cache is as large as the text is long
 
 
 def _tick() -> None:
@@ -163,29 +166,28 @@ def _generate(count: int) -> bool:
     selection = select()
     if selection is None:
         return False
-    tokenizer = state.checkpoint(selection.variant.name).tokenizer
     here = selection.variant, settings(), st.session_state.seed
     then, whole, steps = st.session_state.get(STREAM, (None, None, None))
     if (then, whole) != (here, selection.whole):
-        steps = _steps(selection, len(tokenizer))
-    whole = selection.whole
+        steps = _steps(selection)
+    whole, bos = selection.whole, state.checkpoint(selection.variant.name).tokenizer.bos_id
     for step in itertools.islice(steps, count):
         whole += (step.token,)
         st.session_state.generated += (step.token,)
-        if step.token == tokenizer.bos_id or len(st.session_state.generated) >= LONGEST_PLAY:
+        if step.token == bos or len(st.session_state.generated) >= LONGEST_PLAY:
             return False
     st.session_state[STREAM] = here, whole, steps
     return True
 
 
-def _steps(selection: Selection, size: int) -> Iterator[Step]:
+def _steps(selection: Selection) -> Iterator[Step]:
     """What follows, with the KV cache of what came before."""
     import torch
 
     import gptviz
 
-    ids, seed = torch.tensor(selection.whole), st.session_state.seed
-    return gptviz.generate(state.model(selection.variant), ids, LONGEST_PLAY, **settings(), seed=seed, size=size)
+    model, ids, size = state.model(selection.variant), torch.tensor(selection.whole), vocabulary(selection.variant.name)
+    return gptviz.generate(model, ids, LONGEST_PLAY, **settings(), seed=st.session_state.seed, size=size)
 
 
 def _due() -> int:

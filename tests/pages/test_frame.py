@@ -9,6 +9,7 @@ import gptviz
 from gptviz import checkpoints, library
 from gptviz.tokenizer import Tokenizer, train_bpe
 from gptviz.ui.state import without_surrogates
+from gptviz.ui.transport import STREAM
 from tests.figures.spec import array, cells, read
 
 from .conftest import chip_html, chip_texts, figure
@@ -168,6 +169,13 @@ def test_a_wrong_link_is_no_crash(open_page, params):
     at = open_page("attention", **params)
     assert not at.exception
     assert chip_texts(at)[1] == "Once"
+
+
+def test_once_play_has_ended_its_cache_is_let_go(open_page):
+    at = open_page("attention", prompt="The cat sat")
+    at.session_state[STREAM] = "a cache"
+    at.run()
+    assert STREAM not in at.session_state
 
 
 def test_what_is_not_as_trained_is_said_in_words(open_page):

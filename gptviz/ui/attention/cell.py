@@ -41,10 +41,11 @@ def _named(size: int) -> tuple[int, int] | None:
     """The cell that was clicked or typed; None, and why, where there is none in a matrix of that size."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         text = st.text_input("Cell", key="cell", bind="query-params", placeholder="query, key", max_chars=16, width=120)
-        numbers = re.fullmatch(r"\s*(\d{1,9})\s*[,\s]\s*(\d{1,9})\s*", text)
-        if numbers and max(at := (int(numbers[1]), int(numbers[2]))) < size:
+        found = re.fullmatch(r"\s*(\d{1,9})\s*[,\s]\s*(\d{1,9})\s*", text)
+        at = (int(found[1]), int(found[2])) if found else None
+        if at and max(at) < size:
             return at
-        if numbers:
+        if at:
             st.caption(f"{literal(text)} lies outside: positions go from 0 to {size - 1} here.")
         elif text.strip():
             st.caption(f"{literal(text)} names no cell: two positions do, the query’s and the key’s, as in 1, 0.")

@@ -12,7 +12,7 @@ from gptviz import library, sizing
 from gptviz.config import GPTConfig
 from gptviz.errors import GptvizError
 from gptviz.figures.style import number
-from gptviz.ui.loss import is_number, validation
+from gptviz.ui.card import is_number, validation
 from gptviz.ui.markdown import literal
 
 CSS = (

@@ -1,11 +1,11 @@
-"""What a card tells of the loss; it is a file that anyone may have written."""
+"""What a card tells, and what it cannot make the app say."""
 
 import dataclasses
 
 import pytest
 
 from gptviz.config import preset
-from gptviz.ui.loss import validation
+from gptviz.ui.card import validation
 
 CONFIG = preset("gpt_from_scratch")
 MEASURED = {"validation": {"nats_per_token": 1.5914, "bits_per_byte": 0.97578, "tokens": 9}}

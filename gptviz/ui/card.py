@@ -1,4 +1,4 @@
-"""The validation loss that a model's card tells, in words."""
+"""What a model's card tells, in words. It is a file that anyone may have written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CHEATS = "no measure of prediction: this model sees the token it is asked for"
 
 
 def validation(card: Mapping[str, Any], config: GPTConfig, *units: str) -> str:
-    """In these units, or in all; "" where the card tells none. Without a mask, what such a number is worth, too."""
+    """The loss in these units, or in all; "" where none is told. Without a mask, what such a number is worth, too."""
     measured = card.get("validation")
     found = {unit: measured.get(unit) for unit in units or UNITS} if isinstance(measured, Mapping) else {}
     words = [f"{number(value)} {UNITS[unit]}" for unit, value in found.items() if is_number(value)]
