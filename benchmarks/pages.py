@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+from unittest import mock
 
 from playwright.sync_api import Page, sync_playwright
 
@@ -101,18 +102,27 @@ def forward(repeats: int) -> float:
     return statistics.median(times) * 1000
 
 
-def slider(repeats: int) -> float:
-    """Milliseconds of the server's rerun of the Sampling page's parts after the temperature has moved."""
+def slider(repeats: int) -> tuple[float, float]:
+    """Milliseconds of the server's rerun after the Sampling page's temperature has moved: the largest, the median."""
+    from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
     from streamlit.testing.v1 import AppTest
 
-    times = []
-    for step in range(max(9, repeats)):
-        at = AppTest.from_file(str(ROOT / "pages" / "sampling.py"), default_timeout=120).run()
-        at.slider(key="temperature").set_value(0.5 + 0.05 * step)
+    run_script, spent = ScriptRunner._run_script, []
+
+    def timed(runner: ScriptRunner, data: object) -> None:
         began = time.perf_counter()
-        at.run()
-        times.append(time.perf_counter() - began)
-    return statistics.median(times) * 1000
+        run_script(runner, data)
+        spent.append(time.perf_counter() - began)
+
+    times = []
+    with mock.patch.object(ScriptRunner, "_run_script", timed):
+        for step in range(max(9, repeats)):
+            at = AppTest.from_file(str(ROOT / "pages" / "sampling.py"), default_timeout=120).run()
+            at.slider(key="temperature").set_value(0.5 + 0.05 * step)
+            spent.clear()
+            at.run()
+            times.append(sum(spent))  # the callback's run and the one of the parts it asks for
+    return max(times) * 1000, statistics.median(times) * 1000
 
 
 def measure(url: str, repeats: int, seconds: float) -> None:
@@ -141,7 +151,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=6.0, help="of Play on each page")
     arguments = parser.parse_args()
     print(f"forward pass with everything kept: {forward(arguments.repeats):.0f} ms")
-    print(f"Sampling, temperature moved, the server's rerun: {slider(arguments.repeats):.0f} ms")
+    largest, median = slider(arguments.repeats)
+    print(f"Sampling, temperature moved, the server's rerun: {median:.0f} ms, at most {largest:.0f}")
     with server() as url:
         measure(url, arguments.repeats, arguments.seconds)
 
