@@ -243,8 +243,8 @@ def _layout(x: Axis, y: Axis, size: tuple[int, int], title: str) -> dict:
         "height": size[1] + top + bottom,
         "margin": {"l": left, "r": right, "t": top, "b": bottom},
         "title": {"text": style.literal(title), "y": 1, "yanchor": "top", "pad": {"t": 8}},
-        "xaxis": {**_ticks(x, -0.5, len(x.labels) - 0.5), "tickangle": -90 if upright else 0},
-        "yaxis": _ticks(y, len(y.labels) - 0.5, -0.5),
+        "xaxis": {**_ticks(x), "autorange": True, "tickangle": -90 if upright else 0},
+        "yaxis": {**_ticks(y), "autorange": "reversed"},
     }
 
 
@@ -253,14 +253,14 @@ def _side(cells: int, cell: int) -> int:
     return int(np.clip(cells * cell, 240, 520))
 
 
-def _ticks(axis: Axis, start: float, end: float) -> dict:
+def _ticks(axis: Axis) -> dict:
+    """The bounds say how far the axis goes: with a range of its own, a zoom would end when the matrix grows."""
     positions = [str(at) for at in range(len(axis.labels))]
     return {
         "type": "category",
         "categoryorder": "array",
         "categoryarray": positions,
         "labelalias": dict(zip(positions, axis.shown(), strict=True)),
-        "range": [start, end],
         "minallowed": -0.5,
         "maxallowed": len(positions) - 0.5,
         "constrain": "domain",

@@ -35,6 +35,11 @@ class Selection:
     theme: Theme
     unread: str = ""  # why the prompt can't be read, where this is the last one that could be
 
+    @property
+    def typed(self) -> tuple[int, ...]:
+        """What the whole began with, before anything was generated."""
+        return self.whole[: len(self.whole) - len(st.session_state.generated)]
+
     @functools.cached_property
     def run(self) -> Trace:
         """The forward pass of exactly these ids."""

@@ -13,6 +13,7 @@ import gptviz
 from gptviz.ui.state import PROMPT
 from tests.browser.conftest import ROOT, Serve, Visit
 from tests.browser.pages import PATIENCE, at_rest, button, chips, main
+from tests.browser.plots import chart
 
 
 @pytest.fixture
@@ -135,6 +136,41 @@ def test_a_head_that_the_browser_has_is_drawn_without_the_server(app, visit: Vis
     expect(main(page).get_by_text("Layer 1, head 2", exact=True)).to_be_visible(timeout=PATIENCE)
     at_rest(page)
     assert at_once == heatmap_values(ready(visit(f"{app}/attention?prompt=The+cat+sat&layer=1&head=2")))
+
+
+def test_a_zoom_lasts_while_tokens_are_added_and_ends_at_the_whole_matrix(app, visit: Visit):
+    page = ready(visit(f"{app}/attention?prompt=The+cat+sat"))
+    matrix = chart(page, "attention_heatmap")
+    matrix.evaluate("node => (node.mine = true)")
+    matrix.scroll_into_view_if_needed()
+    box = main(page).locator(".st-key-attention_heatmap .nsewdrag").bounding_box()
+    drag(page, *((box["x"] + part * box["width"], box["y"] + part * box["height"]) for part in (0.2, 0.7)))
+    zoomed = ranges(page)
+    main(page).get_by_role("button", name="Step").click()
+    tile(page, "layer 1, head 2").click()
+    expect(main(page).get_by_text("Layer 1, head 2", exact=True)).to_be_visible(timeout=PATIENCE)
+    at_rest(page)
+    assert zoomed != [[-0.5, 5.5], [5.5, -0.5]]
+    assert ranges(page) == zoomed
+    main(page).locator(".st-key-attention_heatmap .nsewdrag").dblclick()
+    page.wait_for_timeout(500)  # it waits for a third click
+    size = len(chips(page))
+    assert ranges(page) == [[-0.5, size - 0.5], [size - 0.5, -0.5]]
+    assert matrix.evaluate("node => node.mine")
+
+
+def ranges(page: Page) -> list[list[float]]:
+    return chart(page, "attention_heatmap").evaluate(
+        "node => [node._fullLayout.xaxis.range, node._fullLayout.yaxis.range]"
+    )
+
+
+def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> None:
+    page.mouse.move(*start)
+    page.mouse.down()
+    page.mouse.move(*end, steps=5)
+    page.mouse.up()
+    page.wait_for_timeout(500)
 
 
 def test_layer_and_head_survive_another_page(app, visit: Visit):

@@ -53,8 +53,9 @@ def test_labels_survive_control_characters_and_right_to_left_words():
 
 def test_row_0_is_on_top_and_cells_are_square():
     layout = read(attention_heatmap(causal_pattern(5), labels(5), theme="light"))["layout"]
-    assert layout["yaxis"]["range"] == [4.5, -0.5]
-    assert layout["xaxis"]["range"] == [-0.5, 4.5]
+    assert layout["yaxis"]["autorange"] == "reversed"
+    assert layout["xaxis"]["autorange"] is True
+    assert layout["xaxis"]["maxallowed"] == layout["yaxis"]["maxallowed"] == 4.5
     assert layout["yaxis"]["scaleanchor"] == "x"
 
 

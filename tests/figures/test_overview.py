@@ -9,7 +9,7 @@ def test_depth_runs_downwards_from_the_embedding():
     figure = residual_norms(np.arange(6.0).reshape(3, 2), ["a", "a"], theme="light")
     assert ticks(figure, "y") == ["embed", "block 0", "block 1"]
     assert ticks(figure, "x") == ["a", "a"]
-    assert read(figure)["layout"]["yaxis"]["range"] == [2.5, -0.5]
+    assert read(figure)["layout"]["yaxis"]["autorange"] == "reversed"
     assert cells(figure)[2, 1] == 5
 
 

@@ -55,10 +55,10 @@ def one_head(chosen: Selection, layer: int, head: int) -> None:
 
 
 def sized(figure: go.Figure, chosen: Selection) -> go.Figure:
-    """At most WIDEST: what is beyond is taken off both sides, as the matrix is square."""
+    """At most WIDEST: what is beyond is taken off both sides, as the matrix is square. A zoom lasts while it grows."""
     beyond = max(0, figure.layout.width - WIDEST)
     width, height = figure.layout.width - beyond, figure.layout.height - beyond
-    return figure.update_layout(uirevision=f"{len(chosen.ids)}", width=width, height=height)
+    return figure.update_layout(uirevision=str(hash(chosen.typed)), width=width, height=height)
 
 
 def alternative(layer: int, head: int, what: str) -> str:

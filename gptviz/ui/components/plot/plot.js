@@ -33,7 +33,7 @@ function start(root) {
   node.setAttribute("role", "img");
   frame.append(node, message);
   root.append(frame);
-  const host = { frame, node, message, turn: 0 };
+  const host = { frame, node, message, turn: 0, era: 0 };
   const { signal } = (host.gone = new AbortController());
   document.addEventListener("gptviz-values", ({ detail }) => replace(host, detail), { signal });
   host.observer = new ResizeObserver(() => requestAnimationFrame(() => resize(host)));
@@ -105,8 +105,15 @@ function background(host) {
   return getComputedStyle(host.node).getPropertyValue("--st-background-color").trim();
 }
 
+// A zoom lasts while a matrix grows, and ends where it might show what is gone.
+function shrunk(before, after) {
+  return ["xaxis", "yaxis"].some((axis) => after[axis]?.maxallowed < before?.[axis]?.maxallowed);
+}
+
 function layoutOf(host, figure, options) {
   const layout = { uirevision: "kept", ...figure.layout, height: options.height };
+  if (shrunk(host.node.layout, layout)) host.era += 1;
+  layout.uirevision += ` ${host.era}`;
   const template = layout.template ?? {};
   layout.template = { ...template, layout: merge(template.layout ?? {}, themed(host.node)) };
   layout.autosize = layout.width === undefined;
