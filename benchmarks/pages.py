@@ -15,7 +15,7 @@ from unittest import mock
 
 from playwright.sync_api import Page, sync_playwright
 
-from benchmarks.ui import CHROMIUM, FLAGS, ROOT, Traffic, at_rest, generated, server
+from benchmarks.ui import CHROMIUM, FLAGS, HEATMAP, ROOT, Traffic, at_rest, generated, server
 
 PAGES = ("", "embeddings", "attention", "feed_forward", "residual_stream", "sampling")
 PROMPTS = ("The cat sat on a {} mat.", "Tom and Lily saw the {} dog.", "One day, a {} bird came.", "She had a {} hat.")
@@ -69,12 +69,16 @@ def new_prompt(page: Page, text: str) -> float:
 
 
 def play(page: Page, seconds: float) -> tuple[float, float]:
-    """Tokens a second, and how often a second the page was drawn."""
+    """Tokens a second, and how often a second one of the two pictures that Play draws ahead was another."""
     page.evaluate("""() => { window.draws = 0; let before = null; const count = () => {
-      const data = document.querySelector('.st-key-next_token .js-plotly-plot')?.data;
-      if (data !== before) { before = data; window.draws += 1; }
+      const plot = document.querySelector('.st-key-attention_heatmap .js-plotly-plot')
+        ?? document.querySelector('.st-key-next_token .js-plotly-plot');
+      if (plot && plot.data !== before) { before = plot.data; window.draws += 1; }
       requestAnimationFrame(count); }; count(); }""")
-    page.locator(".st-key-play button").click()
+    matrix = page.locator(HEATMAP)
+    if matrix.count():  # what nobody sees is not drawn
+        matrix.scroll_into_view_if_needed()
+    page.locator(".st-key-play button").dispatch_event("click")
     page.wait_for_selector(".chip.generated")
     page.wait_for_timeout(1000)
     tokens, draws, began = generated(page), page.evaluate("() => window.draws"), time.perf_counter()

@@ -104,7 +104,7 @@ def selection(name: str, length: int) -> Selection:
     ids = tuple(loaded.tokenizer.encode(prompt(length), bos=True)[:length].tolist())
     assert len(ids) == length
     variant, labels = state.Variant(name, True, "learned"), tuple(loaded.tokenizer.labels(ids))
-    return Selection(variant, loaded.model.config, ids, labels, 0, ids, "light")
+    return Selection(variant, loaded.model.config, ids, labels, 0, ids, ids, "light")
 
 
 def steps(chosen: Selection, sizes: dict[str, int]) -> dict[str, Callable[[], object]]:

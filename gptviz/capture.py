@@ -6,7 +6,7 @@ Knows no tokenizer and draws nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,20 @@ class Trace:
     def pattern(self, layer: int, head: int) -> np.ndarray:
         """One head's attention (T, T): row = query, column = key."""
         return self[f"blocks.{layer}.attn.hook_pattern"][head].numpy()
+
+    def until(self, size: int) -> Trace:
+        """The first `size` positions, which under a causal mask never saw the others.
+
+        A forward pass of theirs alone computes the same, up to rounding. Raises GptvizError without a mask.
+        """
+        if not self.config.causal:
+            raise GptvizError("Without a causal mask the first positions depend on the others: trace them alone.")
+        cut = {name: _first(name, kept, size) for name, kept in self.activations.items()}
+        return replace(self, ids=self.ids[:size], logits=self.logits[:size], activations=cut)
+
+
+def _first(name: str, kept: Tensor, size: int) -> Tensor:
+    return kept[:, :size, :size] if name.endswith(("hook_pattern", "hook_attn_scores")) else kept[:size]
 
 
 def _why_absent(name: str, config: GPTConfig) -> str:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from gptviz.ui.attention import heads, linker
 from gptviz.ui.attention.circuits import ask_for_circuits, circuits
-from gptviz.ui.attention.one_head import one_head
+from gptviz.ui.attention.one_head import ahead_of_play, one_head
 from gptviz.ui.frame import Selection, follow, frame
 from gptviz.ui.live import part
 
@@ -32,4 +32,9 @@ def body() -> None:
     follow("circuits", circuits)
 
 
-frame("Attention", "Every token asks (query), every token answers (key): who looks at whom, in every head.", body)
+frame(
+    "Attention",
+    "Every token asks (query), every token answers (key): who looks at whom, in every head.",
+    body,
+    ahead=ahead_of_play,
+)

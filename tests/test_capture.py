@@ -329,3 +329,20 @@ def test_a_trace_says_what_it_was_made_from(tiny_model, ids):
     assert torch.equal(run.ids, ids)
     assert run.edits == (AblateHead(0, 1),)
     assert json.loads(json.dumps(run.config.to_dict())) == tiny_model.config.to_dict()
+
+
+@pytest.mark.parametrize("architecture", [a for a in ARCHITECTURES if a.get("causal", True)], ids=str)
+def test_the_first_positions_are_what_they_alone_would_give(make_model, architecture):
+    model = make_model(**UNEVEN, **architecture)
+    ids = torch.arange(T) % model.config.vocab_size
+    cut, alone = trace(model, ids).until(T - 3), trace(model, ids[: T - 3])
+    assert cut.ids.equal(alone.ids)
+    close(cut.logits, alone.logits)
+    assert set(cut.activations) == set(alone.activations)
+    for name, activation in alone.activations.items():
+        close(cut[name], activation)
+
+
+def test_without_a_mask_the_first_positions_are_not_their_own(make_model):
+    with pytest.raises(GptvizError, match="causal mask"):
+        trace(make_model(causal=False), torch.arange(5)).until(3)

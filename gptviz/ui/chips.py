@@ -24,6 +24,10 @@ class Chip:
     kind: Kind
     joined: bool
 
+    @property
+    def classes(self) -> str:
+        return f"chip {self.kind}{' joined' if self.joined else ''}"
+
     def hover(self, position: int) -> str:
         return f"position {position} · id {self.id} · bytes {self.piece.hex(' ').upper()} · {self.kind} token"
 
@@ -53,9 +57,8 @@ def strip(row: Sequence[Chip], theme: Theme) -> str:
 
 
 def _span(position: int, chip: Chip) -> str:
-    classes = f"chip {chip.kind}{' joined' if chip.joined else ''}"
     hover = html.escape(chip.hover(position), quote=True)
-    return f'<span role="listitem" class="{classes}" title="{hover}">{html.escape(chip.label)}</span>'
+    return f'<span role="listitem" class="{chip.classes}" title="{hover}">{html.escape(chip.label)}</span>'
 
 
 def _css(theme: Theme) -> str:

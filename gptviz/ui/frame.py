@@ -15,10 +15,11 @@ from gptviz.ui.badge import badge
 from gptviz.ui.card import validation
 from gptviz.ui.live import part, redraw
 from gptviz.ui.markdown import literal
+from gptviz.ui.play import Ahead, metronome
 from gptviz.ui.prompt import prompt_box, show_tokens
 from gptviz.ui.route import open_page
 from gptviz.ui.selection import COUNTERPART, SWAPPED, Selection, select
-from gptviz.ui.transport import metronome, next_token
+from gptviz.ui.transport import next_token
 
 if TYPE_CHECKING:
     from gptviz import GPTConfig
@@ -28,8 +29,11 @@ __all__ = ["Selection", "follow", "frame", "page"]
 ENCODINGS = ("learned", "sinusoidal", "rotary", "alibi", "none")
 
 
-def frame(title: str, sentence: str, body: Callable[[], None]) -> None:
-    """Draw the shared controls, and below them the page's own; what follows them, the body puts in parts: `follow`."""
+def frame(title: str, sentence: str, body: Callable[[], None], ahead: Ahead | None = None) -> None:
+    """Draw the shared controls, and below them the page's own; what follows them, the body puts in parts: `follow`.
+
+    ahead: what plots of the body's show of a text: Play has the browser draw them token by token.
+    """
     open_page(title, sentence)
     state.start()
     with st.spinner("Starting PyTorch: a few seconds, once for each start of the app."):
@@ -44,7 +48,7 @@ def frame(title: str, sentence: str, body: Callable[[], None]) -> None:
     part("tokens", _tokens)
     next_token()
     body()
-    metronome()
+    metronome(ahead)
     live.end()
 
 

@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from gptviz.ui.switch import stay
 
@@ -42,6 +43,12 @@ def begin() -> None:
 def end() -> None:
     """All parts have been drawn."""
     st.session_state[PARTS] = st.session_state[DRAWN]
+
+
+def alone() -> bool:
+    """Whether this run draws parts, and not the page around them."""
+    context = get_script_run_ctx()
+    return bool(context and context.fragment_ids_this_run)
 
 
 def redraw(*parts: str) -> None:

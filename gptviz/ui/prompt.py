@@ -54,7 +54,7 @@ def show_tokens(selection: Selection | None) -> None:
     if selection.unread:
         st.error(literal(selection.unread))
         st.caption("Below is still the last prompt that could be read.")
-    _chips(selection)
+    st.html(chips.strip(token_chips(selection), selection.theme))
     _say_length(selection, text)
 
 
@@ -80,15 +80,15 @@ def _bos_toggle(name: str) -> None:
     )
 
 
-def _chips(selection: Selection) -> None:
+def token_chips(selection: Selection) -> list[chips.Chip]:
+    """A chip for every token that the model sees."""
     tokenizer, ids = state.checkpoint(selection.variant.name).tokenizer, selection.ids
     first_generated = len(ids) - selection.generated
     kinds: list[chips.Kind] = [
         "special" if i == tokenizer.bos_id else "generated" if at >= first_generated else "prompt"
         for at, i in enumerate(ids)
     ]
-    row = chips.chips(selection.labels, tokenizer.pieces(ids), ids, kinds)
-    st.html(chips.strip(row, selection.theme))
+    return chips.chips(selection.labels, tokenizer.pieces(ids), ids, kinds)
 
 
 def _say_length(selection: Selection, text: str) -> None:

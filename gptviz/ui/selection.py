@@ -32,13 +32,21 @@ class Selection:
     labels: tuple[str, ...]
     generated: int  # how many of the last ids were generated
     whole: tuple[int, ...]  # all that was typed and generated, what no longer fits included
+    typed: tuple[int, ...]  # what the whole began with
     theme: Theme
     unread: str = ""  # why the prompt can't be read, where this is the last one that could be
 
-    @property
-    def typed(self) -> tuple[int, ...]:
-        """What the whole began with, before anything was generated."""
-        return self.whole[: len(self.whole) - len(st.session_state.generated)]
+    def after(self, tokens: tuple[int, ...]) -> Selection:
+        """As it will be once these are generated, too."""
+        return _selection(self.variant, self.typed, self.whole[len(self.typed) :] + tokens, self.unread)
+
+    def before(self, last: int) -> Selection:
+        """As it was before its last tokens were generated, fewer of them than there are: under a causal mask only."""
+        size = len(self.ids) - last
+        ids, labels, whole = self.ids[:size], self.labels[:size], self.whole[: len(self.whole) - last]
+        earlier = dataclasses.replace(self, ids=ids, labels=labels, whole=whole, generated=self.generated - last)
+        earlier.__dict__["run"] = self.run.until(size)
+        return earlier
 
     @functools.cached_property
     def run(self) -> Trace:
@@ -79,10 +87,6 @@ def select() -> Selection | None:
 
     Raises GptvizError for a prompt that can't be read and an architecture that can't be.
     """
-    import torch
-
-    from gptviz import sampling
-
     variant = _variant()
     loaded = state.checkpoint(variant.name)
     config, size = loaded.model.config, len(loaded.tokenizer)
@@ -93,10 +97,20 @@ def select() -> Selection | None:
     st.session_state["last_typed"] = {variant.name: typed}
     generated = tuple(i for i in st.session_state.generated if i < size)  # a link may hold any number
     st.session_state.generated = generated
-    seen = tuple(sampling.window(config, torch.tensor(typed + generated)).tolist())
+    return _selection(variant, typed, generated, unread)
+
+
+def _selection(variant: state.Variant, typed: tuple[int, ...], generated: tuple[int, ...], unread: str) -> Selection:
+    import torch
+
+    from gptviz import sampling
+
+    loaded = state.checkpoint(variant.name)
+    config, whole = loaded.model.config, typed + generated
+    seen = tuple(sampling.window(config, torch.tensor(whole)).tolist())
     kept = len(seen) - (typed[0] == config.bos_token_id)  # the window slides, its first token stays
     labels, written = tuple(loaded.tokenizer.labels(seen)), min(len(generated), kept)
-    return Selection(variant, config, seen, labels, written, typed + generated, state.theme(), unread)
+    return Selection(variant, config, seen, labels, written, whole, typed, state.theme(), unread)
 
 
 def _variant() -> state.Variant:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,20 +14,16 @@ from gptviz.figures.next_token import next_token_bars
 from gptviz.figures.style import Theme
 from gptviz.ui import state
 from gptviz.ui.components.plot import plot
-from gptviz.ui.components.tick import tick
 from gptviz.ui.live import part, redraw, resample
 from gptviz.ui.numbers import vocabulary
 from gptviz.ui.selection import Selection, select
-from gptviz.ui.switch import stay
 
 if TYPE_CHECKING:
     from gptviz import Step
 
 LONGEST_PLAY = 400  # tokens
-PACE = 9.0  # tokens a second that Play keeps: where the browser draws fewer, it skips some
-MOST_AT_ONCE = 4  # between two drawings, so that Stop is never far behind
 SHOWN_CANDIDATES = 7
-STREAM = "played from"  # in the session: what Play's tokens come from, and where that stands
+KEY, ALT = "next_token", "The most likely next tokens and their probabilities, as bars."
 
 
 def next_token() -> None:
@@ -75,15 +69,18 @@ def _bars() -> None:
         selection = select()
     except GptvizError:  # said beside the tokens
         return
-    if selection is None:
-        return
+    if selection is not None:
+        plot(bars(selection), key=KEY, alt=ALT)
+
+
+def bars(selection: Selection) -> go.Figure:
+    """The likeliest of the next tokens, and which of them Step will add."""
     step = _upcoming(selection)
     tokenizer = state.checkpoint(selection.variant.name).tokenizer
     shown = step.probs.argsort(descending=True, stable=True)[:SHOWN_CANDIDATES].tolist()
     shown += [step.token] if step.token not in shown else []
     labels, shares = tuple(tokenizer.labels(shown)), tuple(step.probs[shown].tolist())
-    figure = _figure(labels, shares, selection.theme, shown.index(step.token), step.draw)
-    plot(figure, key="next_token", alt="The most likely next tokens and their probabilities, as bars.")
+    return _figure(labels, shares, selection.theme, shown.index(step.token), step.draw)
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
@@ -135,66 +132,4 @@ def _back() -> None:
 def _play(on: bool) -> None:
     st.session_state.playing = on
     if on:
-        st.session_state.last_tick = time.monotonic(), 0.0
         _append()
-
-
-def metronome() -> None:
-    """While it plays, the browser asks for the next token each time it has painted the last."""
-    part("metronome", _metronome)
-
-
-def _metronome() -> None:
-    if st.session_state.playing:
-        tick(key="metronome", on_tick=_tick)
-    else:
-        st.session_state.pop(STREAM, None)  # its KV cache is as large as the text is long
-
-
-def _tick() -> None:
-    stay()
-    if not st.session_state.playing:
-        return
-    st.session_state.playing = _generate(_due())
-    if st.session_state.playing:
-        redraw()
-    st.rerun()
-
-
-def _generate(count: int) -> bool:
-    """Add so many tokens; whether there are more to come. What generates them is kept from tick to tick."""
-    selection = select()
-    if selection is None:
-        return False
-    here = selection.variant, settings(), st.session_state.seed
-    then, whole, steps = st.session_state.get(STREAM, (None, None, None))
-    if (then, whole) != (here, selection.whole):
-        steps = _steps(selection)
-    whole, bos = selection.whole, state.checkpoint(selection.variant.name).tokenizer.bos_id
-    for step in itertools.islice(steps, count):
-        whole += (step.token,)
-        st.session_state.generated += (step.token,)
-        if step.token == bos or len(st.session_state.generated) >= LONGEST_PLAY:
-            return False
-    st.session_state[STREAM] = here, whole, steps
-    return True
-
-
-def _steps(selection: Selection) -> Iterator[Step]:
-    """What follows, with the KV cache of what came before."""
-    import torch
-
-    import gptviz
-
-    model, ids, size = state.model(selection.variant), torch.tensor(selection.whole), vocabulary(selection.variant.name)
-    return gptviz.generate(model, ids, LONGEST_PLAY, **settings(), seed=st.session_state.seed, size=size)
-
-
-def _due() -> int:
-    """How many tokens keep the pace, since the last tick: one, where the browser draws as fast."""
-    then, owed = st.session_state.get("last_tick", (time.monotonic(), 0.0))
-    now = time.monotonic()
-    owed += (now - then) * PACE
-    due = min(max(1, int(owed)), MOST_AT_ONCE)
-    st.session_state.last_tick = now, min(max(0.0, owed - due), 1.0)
-    return due

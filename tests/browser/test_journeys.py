@@ -84,6 +84,59 @@ def test_play_writes_on_and_stop_stops_it(app, visit: Visit):
     assert node.evaluate("node => node.isConnected"), "the figure was replaced instead of redrawn"
 
 
+# How many tokens the chips and the matrix show, each time that the matrix has been drawn.
+SIZES = """node => { window.sizes = []; let before = node.data; const watch = () => {
+  if (node.data !== before) {
+    before = node.data;
+    window.sizes.push([document.querySelectorAll('.gptviz-chips .chip').length, node.layout.xaxis.maxallowed + 0.5]);
+  }
+  requestAnimationFrame(watch); }; watch(); }"""
+
+
+def test_every_generated_token_joins_the_matrix_by_itself(app, visit: Visit):
+    page = ready(visit(f"{app}/attention?prompt=Once+upon", height=1800))
+    before = len(chips(page))
+    matrix = chart(page, "attention_heatmap")
+    matrix.evaluate(SIZES)
+    matrix.evaluate("node => (node.mine = true)")
+    button(page, "Play").click()
+    expect(page.locator(".chip.generated").nth(15)).to_be_visible(timeout=PATIENCE)
+    button(page, "Stop").click()
+    expect(button(page, "Play")).to_be_enabled(timeout=PATIENCE)
+    at_rest(page)
+    sizes = page.evaluate("window.sizes")
+    assert [matrix for _, matrix in sizes] == list(range(before + 1, len(chips(page)) + 1))
+    assert all(chips == matrix for chips, matrix in sizes)
+    assert matrix.evaluate("node => node.mine")
+
+
+def test_stop_keeps_what_was_on_screen(app, visit: Visit):
+    """Also where the hand's two messages reach the server as one: pressed and let go while the browser was busy."""
+    page = ready(visit(f"{app}/attention?prompt=Once+upon"))
+    for at_once in (True, False):
+        button(page, "Play").click()
+        expect(page.locator(".chip.generated").nth(6)).to_be_visible(timeout=PATIENCE)
+        seen = button(page, "Stop").evaluate(
+            """async (button, atOnce) => {
+              const wait = () => new Promise((then) => setTimeout(then, 60));
+              for (let i = 0; i < 200 && !document.querySelector('.chip.generated:last-child'); i++) await wait();
+              button.dispatchEvent(new PointerEvent('pointerdown', {bubbles: true}));
+              const seen = document.querySelectorAll('.gptviz-chips .chip').length;
+              if (!atOnce) await wait();
+              button.click();
+              return seen;
+            }""",
+            at_once,
+        )
+        expect(button(page, "Play")).to_be_enabled(timeout=PATIENCE)
+        at_rest(page)
+        assert len(chips(page)) == seen
+        assert added(page) == written_by_steps("Once upon", len(added(page)))
+        button(page, "Reset").click()
+        expect(page.locator(".chip.generated")).to_have_count(0, timeout=PATIENCE)
+        at_rest(page)
+
+
 def added(page: Page) -> list[int]:
     """The generated tokens, as the address has them."""
     return [int(token) for token in parse_qs(urlsplit(page.url).query)["generated"][0].split(".")]

@@ -8,8 +8,8 @@ import streamlit as st
 import gptviz
 from gptviz import checkpoints, library
 from gptviz.tokenizer import Tokenizer, train_bpe
+from gptviz.ui.play import AHEAD
 from gptviz.ui.state import without_surrogates
-from gptviz.ui.transport import STREAM
 from tests.figures.spec import array, cells, read
 
 from .conftest import chip_html, chip_texts, figure
@@ -173,9 +173,9 @@ def test_a_wrong_link_is_no_crash(open_page, params):
 
 def test_once_play_has_ended_its_cache_is_let_go(open_page):
     at = open_page("attention", prompt="The cat sat")
-    at.session_state[STREAM] = "a cache"
+    at.session_state[AHEAD] = "a cache"
     at.run()
-    assert STREAM not in at.session_state
+    assert AHEAD not in at.session_state
 
 
 def test_what_is_not_as_trained_is_said_in_words(open_page):

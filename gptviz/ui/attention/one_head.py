@@ -18,14 +18,16 @@ from gptviz.figures.attention import (
 )
 from gptviz.ui import state
 from gptviz.ui.attention.cell import cell_arithmetic, choose_cell
-from gptviz.ui.attention.stages import STAGES, VECTORS, choose_stage, explain, strip
+from gptviz.ui.attention.heads import chosen_head
+from gptviz.ui.attention.stages import SQUARE, STAGES, VECTORS, choose_stage, explain, strip
 from gptviz.ui.components.ahead import ahead, fitting
-from gptviz.ui.components.plot import plot
+from gptviz.ui.components.plot import payload, plot
 from gptviz.ui.selection import Selection
 
 if TYPE_CHECKING:
     from gptviz.analysis import HeadOutput, Stages
 
+MATRIX = "attention_heatmap"  # the large one's key
 WIDEST = 620  # pixels, of the large matrix
 SCALES: dict[Weights, str] = {"0-1": "0 to 1", "max": "this head’s maximum", "log": "log"}
 
@@ -44,14 +46,32 @@ def one_head(chosen: Selection, layer: int, head: int) -> None:
         figure = vectors_figure(chosen, layer, head, stage)
         plot(sized(figure, chosen), key="attention_vectors", alt=alternative(layer, head, f"{title}, a row a token"))
     else:
-        weights = stage == "pattern"
-        figure = pattern_figure(chosen, layer, head) if weights else scores_figure(chosen, stages, stage)
-        alt = alternative(layer, head, f"{title} of every query and key")
-        plot(sized(figure, chosen), key="attention_heatmap", alt=alt, on_click=choose_cell)
-        if weights:
+        if stage == "pattern":
+            pattern_controls(chosen, layer, head)
+        figure, alt = matrix(chosen, stages, layer, head, stage)
+        plot(figure, key=MATRIX, alt=alt, on_click=choose_cell)
+        if stage == "pattern":
             send_ahead(chosen, layer)
         cell_arithmetic(chosen, stages, layer, head)
     explain(chosen, formula)
+
+
+def ahead_of_play(chosen: Selection) -> dict[str, bytes]:
+    """What the large matrix will show of another text, in the stage that is on screen."""
+    from gptviz.analysis import attention_stages
+
+    stage = st.session_state.stage
+    if stage not in SQUARE:
+        return {}
+    layer, head = chosen_head()
+    figure, alt = matrix(chosen, attention_stages(chosen.run, layer, head), layer, head, stage)
+    return {MATRIX: payload(figure, key=MATRIX, alt=alt, clickable=True)}
+
+
+def matrix(chosen: Selection, stages: Stages, layer: int, head: int, stage: str) -> tuple[go.Figure, str]:
+    """A stage with a cell for each two tokens, and its words."""
+    drawn = pattern_figure(chosen, layer, head) if stage == "pattern" else scores_figure(chosen, stages, stage)
+    return sized(drawn, chosen), alternative(layer, head, f"{STAGES[stage][0]} of every query and key")
 
 
 def sized(figure: go.Figure, chosen: Selection) -> go.Figure:
@@ -74,7 +94,7 @@ def send_ahead(chosen: Selection, layer: int) -> None:
     if chosen_so.scale == "max" or chosen_so.hide_first or chosen_so.value_weighted or chosen_so.playing:
         return
     values, alts = other_heads(chosen.variant, chosen.ids, layer, chosen)
-    ahead(values, alts, key="heads_ahead", tiles="heads", plot="attention_heatmap")
+    ahead(values, alts, key="heads_ahead", tiles="heads", plot=MATRIX)
 
 
 @st.cache_resource(show_spinner=False, max_entries=24)
@@ -97,27 +117,27 @@ def scores_figure(chosen: Selection, stages: Stages, stage: str) -> go.Figure:
 
 
 def pattern_figure(chosen: Selection, layer: int, head: int) -> go.Figure:
-    """The weights as the controls want them: which they are is said, and that their rows sum to 1 is shown."""
+    """The weights as the controls want them."""
     from gptviz.analysis import head_vectors, value_weighted, without_first
 
-    scale, weighted, hide = pattern_controls(chosen)
     shown, hidden = chosen.run.pattern(layer, head), chosen.hidden(layer)
-    if weighted:
+    if st.session_state.value_weighted:
         shown = value_weighted(shown, head_vectors(chosen.run, layer, head).v)
-        st.caption("Each weight times the length of its value, as a share of its row: how much it moves, not looks.")
-    if hide:
+    if hides_first(chosen):
         shown = without_first(shown)
         hidden = hidden | np.isnan(shown)
-    if not (weighted or hide):
-        error = float(np.abs(shown.sum(1) - 1).max())
-        st.caption(f"Check: every row sums to 1; the largest error is {style.number(error)}.")
+    scale = st.session_state.scale
     return attention_heatmap(shown, chosen.labels, theme=chosen.theme, scale=scale, masked=hidden)
 
 
-def pattern_controls(chosen: Selection) -> tuple[Weights, bool, bool]:
-    """The colour scale; whether weights count by what they move; whether the first token is left out."""
+def hides_first(chosen: Selection) -> bool:
+    return st.session_state.hide_first and len(chosen.ids) > 1
+
+
+def pattern_controls(chosen: Selection, layer: int, head: int) -> None:
+    """The colour scale, whether weights count by what they move, whether the first token is hidden; what then holds."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        scale = st.segmented_control(
+        st.segmented_control(
             "Colour scale",
             list(SCALES),
             default="0-1",
@@ -132,14 +152,18 @@ def pattern_controls(chosen: Selection) -> tuple[Weights, bool, bool]:
             bind="query-params",
             help="A weight on a short value moves little: A‖v‖, rows made to sum to 1 again (Kobayashi et al. 2020).",
         )
-        hide = st.toggle(
+        st.toggle(
             "Hide the first token",
             key="hide_first",
             bind="query-params",
             disabled=len(chosen.ids) < 2,
             help="Heads with nothing to say rest on the first token. Without it, each row is made to sum to 1 again.",
         )
-    return scale, weighted, hide and len(chosen.ids) > 1
+    if weighted:
+        st.caption("Each weight times the length of its value, as a share of its row: how much it moves, not looks.")
+    elif not hides_first(chosen):
+        error = float(np.abs(chosen.run.pattern(layer, head).sum(1) - 1).max())
+        st.caption(f"Check: every row sums to 1; the largest error is {style.number(error)}.")
 
 
 def queries_keys_values(chosen: Selection, layer: int, head: int) -> None:

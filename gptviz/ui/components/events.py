@@ -20,6 +20,8 @@ def keep(key: str, event: str, then: Callable[[Any], None] | None = None) -> Cal
     """The callback to give the component: keeps the event's value for `take` and calls `then` with it."""
 
     def callback() -> None:
+        if key not in st.session_state:  # another page has taken this one's place
+            return
         value = st.session_state[key][event]
         st.session_state[_slot(key, event)] = value
         if then is not None:

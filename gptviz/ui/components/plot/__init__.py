@@ -54,16 +54,17 @@ def plot(
     alt: the figure in one sentence, for those who cannot see it.
     Zoom is kept while `layout.uirevision` stays the same: change it when the axes mean something else.
     """
-    options = {
-        "key": key,
-        "source": publish(),
-        "height": height or figure.layout.height or DEFAULT_HEIGHT,
-        "clickable": on_click is not None,
-        "alt": alt,
-    }
     then = on_click if callable(on_click) else None
-    _mount(key=key, data=encode(figure, options), on_click_change=keep(key, "click", then))
+    data = payload(figure, key=key, height=height, clickable=on_click is not None, alt=alt)
+    _mount(key=key, data=data, on_click_change=keep(key, "click", then))
     return take(key, "click")
+
+
+def payload(figure: go.Figure, *, key: str, height: int | None = None, clickable: bool = False, alt: str = "") -> bytes:
+    """What `plot` sends: the player shows the same before that comes."""
+    height = height or figure.layout.height or DEFAULT_HEIGHT
+    options = {"key": key, "source": publish(), "height": height, "clickable": clickable, "alt": alt}
+    return encode(figure, options)
 
 
 @functools.cache

@@ -36,9 +36,14 @@ function start(root) {
   const host = { frame, node, message, turn: 0, era: 0 };
   const { signal } = (host.gone = new AbortController());
   document.addEventListener("gptviz-values", ({ detail }) => replace(host, detail), { signal });
+  document.addEventListener("gptviz-frame", ({ detail }) => turn(host, detail), { signal });
   host.observer = new ResizeObserver(() => requestAnimationFrame(() => resize(host)));
   host.observer.observe(frame);
-  host.sight = new IntersectionObserver(([{ isIntersecting }]) => (host.inSight = isIntersecting));
+  host.sight = new IntersectionObserver(([{ isIntersecting }]) => {
+    host.inSight = isIntersecting;
+    if (isIntersecting) host.wanted?.();
+  });
+  document.addEventListener("gptviz-played", () => host.wanted?.(), { signal });
   host.sight.observe(frame);
   hosts.set(root, host);
   return host;
@@ -149,8 +154,12 @@ function report(host, { points }) {
   host.send({ x, y, z: z ?? null, customdata: customdata ?? null, curve });
 }
 
-// Once the browser has nothing else to do: what nobody sees yet lets the rest go first.
-function rest() {
+// What nobody sees lets the rest go first, until the browser has nothing else to do. While the text plays on, which is
+// to say never, until somebody looks.
+function rest(host) {
+  if (host.drawn && document.documentElement.classList.contains("gptviz-playing")) {
+    return new Promise((resolve) => (host.wanted = resolve));
+  }
   const wait = window.requestIdleCallback ?? ((then) => setTimeout(then, 100));
   return new Promise((resolve) => wait(resolve, { timeout: 500 }));
 }
@@ -160,8 +169,9 @@ async function draw(host, { figure, options }) {
   host.node.style.height = `${options.height}px`;
   host.node.classList.toggle("clickable", options.clickable);
   host.clickable = options.clickable;
+  host.key = options.key;
   host.Plotly = await load(options.source);
-  if (host.inSight === false) await rest();
+  if (host.inSight === false) await rest(host);
   if (turn !== host.turn) return; // a later run has overtaken this one, or the component is gone
   const layout = layoutOf(host, figure, options);
   host.background = background(host);
@@ -305,6 +315,11 @@ function replace(host, { plot, z, alt }) {
   const swap = (text, before, after) => text.replace(before, () => after);
   const other = swap(text, figure.data[0].z.bdata, z);
   show(host, { text: swap(other, JSON.stringify(options.alt), JSON.stringify(alt)), behind: null });
+}
+
+// The player's next frame: the figure that Python will send.
+function turn(host, { plot, text }) {
+  if (plot === host.key && host.inSight) show(host, { text, behind: null });
 }
 
 function show(host, sent) {

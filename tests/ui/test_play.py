@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gptviz.ui import transport
+from gptviz.ui import play as playing
 
 
 @pytest.fixture
@@ -13,13 +13,13 @@ def play(monkeypatch):
     """play(interval, ticks): tokens added by each of so many ticks, that many seconds apart."""
 
     def run(interval: float, ticks: int) -> list[int]:
-        clock, session = [0.0], Session(last_tick=(0.0, 0.0))
+        clock, session = [0.0], Session({playing.ASKED: (0.0, 0.0)})
         monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-        monkeypatch.setattr(transport, "st", SimpleNamespace(session_state=session))
+        monkeypatch.setattr(playing, "st", SimpleNamespace(session_state=session))
         counts = []
         for _ in range(ticks):
             clock[0] += interval
-            counts.append(transport._due())
+            counts.append(playing._due())
         return counts
 
     return run
@@ -39,9 +39,9 @@ def test_a_browser_that_keeps_up_gets_every_token_drawn(play):
 @pytest.mark.parametrize("interval", [0.2, 0.3, 0.4])
 def test_a_slower_one_still_keeps_the_pace(play, interval):
     ticks = round(10 / interval)
-    assert sum(play(interval, ticks)) == pytest.approx(transport.PACE * ticks * interval, abs=1)
+    assert sum(play(interval, ticks)) == pytest.approx(playing.PACE * ticks * interval, abs=1)
 
 
 def test_a_pause_is_not_made_up_for_at_once(play):
     counts = play(5, 3)
-    assert counts == [transport.MOST_AT_ONCE] * 3
+    assert counts == [playing.MOST_AHEAD] * 3

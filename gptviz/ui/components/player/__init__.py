@@ -1,0 +1,44 @@
+"""Shows what is to come, frame by frame, without asking Python; then tells how many frames it has shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+import streamlit as st
+
+HERE = Path(__file__).parent
+
+_mount = st.components.v2.component("gptviz_player", js=(HERE / "player.js").read_text(encoding="utf-8"))
+
+
+class Frame(NamedTuple):
+    """One more token: its chip at the end of the prompt's, and what plots show then."""
+
+    label: str
+    hover: str
+    classes: str
+    pictures: Mapping[str, bytes]  # key of a plot -> the text that `plot` sends
+
+
+def player(frames: Sequence[Frame | None], *, key: str, pace: float, on_shown: Callable[[int], None]) -> None:
+    """Show the frames, at most `pace` a second; None shows nothing and takes no time.
+
+    on_shown is called once for each time this is drawn, with how many were shown: all, or fewer where a key or a click
+    came in between. It should see to it that the page is drawn as the last of them, and this again.
+    """
+    count = f"{key}.count"
+    st.session_state[count] = st.session_state.get(count, 0) + 1
+    spec = {"count": st.session_state[count], "pace": pace, "frames": [frame and _plain(frame) for frame in frames]}
+
+    def shown() -> None:
+        said = st.session_state.get(key)  # None where another page has taken this one's place
+        on_shown(min(max(0, int(said["shown"]["frames"])), len(frames)) if said else 0)
+
+    _mount(key=key, data=orjson.dumps(spec), on_shown_change=shown)
+
+
+def _plain(frame: Frame) -> dict[str, Any]:
+    return {**frame._asdict(), "pictures": {plot: text.decode() for plot, text in frame.pictures.items()}}

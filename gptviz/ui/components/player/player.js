@@ -1,0 +1,92 @@
+// Shows frames at an even pace while Python waits, and asks for the next once all have been painted.
+
+const REST = 30; // ms between the last frame and the question, for clicks to come through
+const players = new WeakMap(); // the component's root -> player
+let last = 0; // when a frame was shown
+
+function begin(root) {
+  const player = { count: 0, chips: [] };
+  players.set(root, player);
+  return player;
+}
+
+// What the page has drawn since is what was shown: until then the chips stay.
+function take(player, { count, pace, frames }) {
+  const { chips } = player;
+  requestAnimationFrame(() => chips.forEach((chip) => chip.remove()));
+  const owed = (frames.length * 1000) / pace - (performance.now() - last); // drawing the page took some of it
+  const wait = Math.min(1000 / pace, Math.max(0, owed / frames.length));
+  Object.assign(player, { count, frames, wait, at: 0, chips: [], asked: false });
+}
+
+function next(player) {
+  cancel(player);
+  player.frame = requestAnimationFrame((now) => {
+    if (player.at === player.frames.length) {
+      player.timer = setTimeout(() => ask(player), REST);
+      return;
+    }
+    const frame = player.frames[player.at];
+    const left = frame ? last + player.wait - now : 0;
+    if (left < 8) show(player, frame);
+    next(player);
+  });
+}
+
+function show(player, frame) {
+  player.at += 1;
+  if (!frame) return;
+  last = performance.now();
+  const { label, hover, classes, pictures } = frame;
+  const strip = document.querySelector(".gptviz-chips");
+  if (strip) {
+    const chip = document.createElement("span");
+    chip.setAttribute("role", "listitem");
+    chip.className = classes;
+    chip.title = hover;
+    chip.textContent = label;
+    strip.append(chip);
+    player.chips.push(chip);
+  }
+  for (const [plot, text] of Object.entries(pictures)) {
+    document.dispatchEvent(new CustomEvent("gptviz-frame", { detail: { plot, text } }));
+  }
+}
+
+// Once for each time that Python has drawn.
+function ask(player) {
+  cancel(player);
+  if (player.asked) return;
+  player.asked = true;
+  player.send(player.at);
+}
+
+// Others learn that from the class, and from this event that it is over.
+function end(classList) {
+  classList.remove("gptviz-playing");
+  document.dispatchEvent(new CustomEvent("gptviz-played"));
+}
+
+function cancel(player) {
+  cancelAnimationFrame(player.frame);
+  clearTimeout(player.timer);
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const player = players.get(parentElement) ?? begin(parentElement);
+  const known = JSON.parse(new TextDecoder().decode(data));
+  player.send = (shown) => setTriggerValue("shown", { frames: shown });
+  if (known.count !== player.count) take(player, known);
+  const { classList } = document.documentElement;
+  classList.add("gptviz-playing");
+  if (!player.asked) next(player);
+  // Whatever a hand does next is about the text as it is on screen: Python hears of that first.
+  const hand = new AbortController();
+  const options = { capture: true, signal: hand.signal };
+  for (const name of ["pointerdown", "keydown"]) document.addEventListener(name, () => ask(player), options);
+  return () => {
+    cancel(player);
+    hand.abort();
+    setTimeout(() => parentElement.isConnected || end(classList));
+  };
+}

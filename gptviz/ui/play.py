@@ -1,0 +1,160 @@
+"""Play: the text writes on, as fast as the browser can show it.
+
+The tokens that come next are worked out ahead. Where a causal mask keeps what was there as it is, the browser has their
+pictures, too, and shows one after another by itself: the tokens, the next token's bars, and what the page has besides.
+It then tells how many it has shown, and only those are in the text: the page is drawn whole, and the next ones follow.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import streamlit as st
+
+from gptviz.errors import GptvizError
+from gptviz.ui import state
+from gptviz.ui.components.player import Frame, player
+from gptviz.ui.components.plot import payload
+from gptviz.ui.live import alone, part, redraw
+from gptviz.ui.numbers import vocabulary
+from gptviz.ui.prompt import token_chips
+from gptviz.ui.selection import Selection, select
+from gptviz.ui.switch import stay
+from gptviz.ui.transport import ALT, KEY, LONGEST_PLAY, bars, settings
+
+if TYPE_CHECKING:
+    from gptviz import Step
+
+Pictures = Mapping[str, bytes]  # key of a plot -> what it is sent
+Ahead = Callable[[Selection], Pictures]  # what a page's plots will show of a text
+
+PACE = 10.0  # tokens a second: where the browser draws fewer pages, each brings several
+MOST_AHEAD = 12  # tokens between two drawings of the page
+MOST_BYTES = 128 * 1024  # of a plot in a frame: what is larger waits for the page
+PLAYER = "metronome"
+AHEAD = "played ahead"  # in the session: what the browser is showing, and what comes after that
+ASKED = "last asked"  # in the session: when the browser last asked for tokens, and what the pace then owed it
+
+
+class Chunk(NamedTuple):
+    """Tokens to come, and what the browser shows of each: None where it takes the whole page."""
+
+    here: tuple[object, ...]  # what the tokens depend on besides the text
+    whole: tuple[int, ...]  # the text that they follow
+    before: Pictures  # of that text: while they are what is drawn now, the frames are good
+    tokens: tuple[int, ...]
+    frames: list[Frame | None]
+    steps: Iterator[Step]  # what comes after them
+
+
+def metronome(ahead: Ahead | None = None) -> None:
+    """While it plays, the browser shows what comes next and asks for more."""
+    part(PLAYER, lambda: _metronome(ahead))
+
+
+def _metronome(ahead: Ahead | None) -> None:
+    if st.session_state.playing and (selection := _text()):
+        known, count = st.session_state.get(AHEAD, []), _due()
+        chunk = _chunk(selection, count, _pictures(selection, ahead), ahead, known)
+        st.session_state[AHEAD] = [chunk]
+        player(chunk.frames, key=PLAYER, pace=PACE, on_shown=_shown)
+        if not _ended(selection, chunk):  # while the browser shows these
+            following, frame = selection.after(chunk.tokens), chunk.frames[-1]
+            drawn = _pictures(following, ahead) if frame is None else frame.pictures
+            st.session_state[AHEAD].append(_chunk(following, count, drawn, ahead, [*known, chunk]))
+    elif AHEAD in st.session_state:  # with a KV cache as large as the text is long
+        for name in (AHEAD, ASKED):
+            st.session_state.pop(name, None)
+        if alone():  # what ended it came along with the player's question, and ran as that
+            st.rerun()
+
+
+def _text() -> Selection | None:
+    try:
+        return select()
+    except GptvizError:  # said beside the tokens
+        return None
+
+
+def _chunk(selection: Selection, count: int, drawn: Pictures, ahead: Ahead | None, known: Sequence[Chunk]) -> Chunk:
+    """What follows a text, so many tokens or fewer where it ends; as far as it is known already, that."""
+    here = selection.variant, *settings().values(), st.session_state.seed
+    steps = None
+    for one in known:  # in the order of their texts: a later one's steps are those of the one before, gone further
+        if (one.here, one.whole) == (here, selection.whole):
+            same = one.before == drawn
+            return one if same else one._replace(before=drawn, frames=_frames(selection, one.tokens, ahead))
+        if (one.here, one.whole + one.tokens) == (here, selection.whole):
+            steps = one.steps
+    steps = steps or _steps(selection)
+    tokens: tuple[int, ...] = ()
+    for step in itertools.islice(steps, min(count, _room(selection))):
+        tokens += (step.token,)
+        if step.token == selection.config.bos_token_id:
+            break
+    return Chunk(here, selection.whole, drawn, tokens, _frames(selection, tokens, ahead), steps)
+
+
+def _room(selection: Selection) -> int:
+    return max(0, LONGEST_PLAY - (len(selection.whole) - len(selection.typed)))
+
+
+def _ended(selection: Selection, chunk: Chunk) -> bool:
+    """Whether Play ends with these tokens."""
+    return len(chunk.tokens) == _room(selection) or chunk.tokens[-1] == selection.config.bos_token_id
+
+
+def _steps(selection: Selection) -> Iterator[Step]:
+    """What follows, with the KV cache of what came before."""
+    import torch
+
+    import gptviz
+
+    model, ids, size = state.model(selection.variant), torch.tensor(selection.whole), vocabulary(selection.variant.name)
+    return gptviz.generate(model, ids, LONGEST_PLAY, **settings(), seed=st.session_state.seed, size=size)
+
+
+def _frames(selection: Selection, tokens: tuple[int, ...], ahead: Ahead | None) -> list[Frame | None]:
+    """None where a token changes what was there before it: without a mask, and where the window slides."""
+    last = selection.after(tokens)
+    if not selection.variant.causal or last.ids[: len(selection.ids)] != selection.ids:
+        return [None] * len(tokens)
+    texts = [last.before(further) for further in reversed(range(len(tokens)))]
+    return [_frame(text, _pictures(text, ahead)) for text in texts]
+
+
+def _pictures(text: Selection, ahead: Ahead | None) -> Pictures:
+    every = {KEY: payload(bars(text), key=KEY, alt=ALT), **(ahead(text) if ahead else {})}
+    return {key: sent for key, sent in every.items() if len(sent) < MOST_BYTES and b"\0" not in sent}
+
+
+def _frame(text: Selection, pictures: Pictures) -> Frame:
+    chip = token_chips(text)[-1]
+    return Frame(chip.label, chip.hover(len(text.ids) - 1), chip.classes, pictures)
+
+
+def _shown(count: int) -> None:
+    """So many tokens have been seen: they are in the text."""
+    stay()
+    chunks, selection = st.session_state.get(AHEAD), select()
+    if not chunks or selection is None or chunks[0].whole != selection.whole:  # something else has changed the text
+        return
+    seen = chunks[0].tokens[:count]
+    st.session_state.generated += seen
+    if st.session_state.playing and not (seen == chunks[0].tokens and _ended(selection, chunks[0])):
+        redraw()
+    st.session_state.playing = False
+    st.rerun()
+
+
+def _due() -> int:
+    """How many tokens keep the pace, since the last were asked for: one, where the browser draws as fast."""
+    now = time.monotonic()
+    then, owed = st.session_state.get(ASKED, (now, 0.0))
+    owed += (now - then) * PACE
+    due = min(max(1, int(owed)), MOST_AHEAD)
+    st.session_state[ASKED] = now, min(max(0.0, owed - due), 1.0)
+    return due
