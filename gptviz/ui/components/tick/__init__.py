@@ -1,4 +1,4 @@
-"""Asks for the next step each time the browser has painted the last one: never faster than it can draw."""
+"""Asks for another run each time the browser has painted the last one: never faster than it can draw."""
 
 from __future__ import annotations
 
