@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import streamlit as st
 
@@ -33,6 +33,7 @@ Ahead = Callable[[Selection], Pictures]  # what a page's plots will show of a te
 
 PACE = 10.0  # tokens a second: where the browser draws fewer pages, each brings several
 MOST_AHEAD = 12  # tokens between two drawings of the page
+MOST_UNSEEN = 4  # where the browser can't show them one by one: Stop is never far behind
 MOST_BYTES = 128 * 1024  # of a plot in a frame: what is larger waits for the page
 PLAYER = "metronome"
 AHEAD = "played ahead"  # in the session: what the browser is showing, and what comes after that
@@ -56,20 +57,32 @@ def metronome(ahead: Ahead | None = None) -> None:
 
 
 def _metronome(ahead: Ahead | None) -> None:
-    if st.session_state.playing and (selection := _text()):
-        known, count = st.session_state.get(AHEAD, []), _due()
-        chunk = _chunk(selection, count, _pictures(selection, ahead), ahead, known)
-        st.session_state[AHEAD] = [chunk]
-        player(chunk.frames, key=PLAYER, pace=PACE, on_shown=_shown)
-        if not _ended(selection, chunk):  # while the browser shows these
-            following, frame = selection.after(chunk.tokens), chunk.frames[-1]
-            drawn = _pictures(following, ahead) if frame is None else frame.pictures
-            st.session_state[AHEAD].append(_chunk(following, count, drawn, ahead, [*known, chunk]))
+    if st.session_state.playing:
+        _go_on(ahead)
     elif AHEAD in st.session_state:  # with a KV cache as large as the text is long
         for name in (AHEAD, ASKED):
             st.session_state.pop(name, None)
         if alone():  # what ended it came along with the player's question, and ran as that
             st.rerun()
+
+
+def _go_on(ahead: Ahead | None) -> None:
+    selection = _text()
+    if selection is None:
+        _end()
+    known, count = st.session_state.get(AHEAD, []), _due()
+    chunk = _chunk(selection, count, _pictures(selection, ahead), ahead, known)
+    st.session_state[AHEAD] = [chunk]
+    player(chunk.frames, key=PLAYER, pace=PACE, on_shown=_shown)
+    if not _ended(selection, chunk):  # while the browser shows these
+        following, frame = selection.after(chunk.tokens), chunk.frames[-1]
+        drawn = _pictures(following, ahead) if frame is None else frame.pictures
+        st.session_state[AHEAD].append(_chunk(following, count, drawn, ahead, [*known, chunk]))
+
+
+def _end() -> NoReturn:
+    st.session_state.playing = False
+    st.rerun()
 
 
 def _text() -> Selection | None:
@@ -91,11 +104,17 @@ def _chunk(selection: Selection, count: int, drawn: Pictures, ahead: Ahead | Non
             steps = one.steps
     steps = steps or _steps(selection)
     tokens: tuple[int, ...] = ()
-    for step in itertools.islice(steps, min(count, _room(selection))):
+    count = min(count, _room(selection))
+    for step in itertools.islice(steps, count if _grows(selection, count) else min(count, MOST_UNSEEN)):
         tokens += (step.token,)
         if step.token == selection.config.bos_token_id:
             break
     return Chunk(here, selection.whole, drawn, tokens, _frames(selection, tokens, ahead), steps)
+
+
+def _grows(selection: Selection, count: int) -> bool:
+    """Whether so many more tokens leave all that is there as it is."""
+    return selection.variant.causal and len(selection.ids) + count <= selection.config.block_size
 
 
 def _room(selection: Selection) -> int:
@@ -119,9 +138,9 @@ def _steps(selection: Selection) -> Iterator[Step]:
 
 def _frames(selection: Selection, tokens: tuple[int, ...], ahead: Ahead | None) -> list[Frame | None]:
     """None where a token changes what was there before it: without a mask, and where the window slides."""
-    last = selection.after(tokens)
-    if not selection.variant.causal or last.ids[: len(selection.ids)] != selection.ids:
+    if not _grows(selection, len(tokens)):
         return [None] * len(tokens)
+    last = selection.after(tokens)
     texts = [last.before(further) for further in reversed(range(len(tokens)))]
     return [_frame(text, _pictures(text, ahead)) for text in texts]
 
@@ -139,15 +158,14 @@ def _frame(text: Selection, pictures: Pictures) -> Frame:
 def _shown(count: int) -> None:
     """So many tokens have been seen: they are in the text."""
     stay()
-    chunks, selection = st.session_state.get(AHEAD), select()
+    chunks, selection = st.session_state.get(AHEAD), _text()
     if not chunks or selection is None or chunks[0].whole != selection.whole:  # something else has changed the text
         return
     seen = chunks[0].tokens[:count]
     st.session_state.generated += seen
     if st.session_state.playing and not (seen == chunks[0].tokens and _ended(selection, chunks[0])):
         redraw()
-    st.session_state.playing = False
-    st.rerun()
+    _end()
 
 
 def _due() -> int:

@@ -100,7 +100,7 @@ def test_another_head_is_not_shown_the_old_ones_frames(open_page):
 def test_where_a_token_changes_what_was_there_nothing_is_sent_ahead(open_page, params):
     at = open_page("attention", **{"prompt": PROMPT, **params})
     at.button(key="play").click().run()
-    assert frames(at) == [None] * 5
+    assert frames(at) == [None] * play.MOST_UNSEEN
 
 
 @pytest.mark.parametrize("page", ["overview", "embeddings", "feed_forward", "residual_stream", "sampling"])

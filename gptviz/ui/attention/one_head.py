@@ -16,6 +16,7 @@ from gptviz.figures.attention import (
     stage_heatmap,
     vectors_heatmap,
 )
+from gptviz.figures.matrix import MOST_EXACT
 from gptviz.ui import state
 from gptviz.ui.attention.cell import cell_arithmetic, choose_cell
 from gptviz.ui.attention.heads import chosen_head
@@ -61,7 +62,7 @@ def ahead_of_play(chosen: Selection) -> dict[str, bytes]:
     from gptviz.analysis import attention_stages
 
     stage = st.session_state.stage
-    if stage not in SQUARE:
+    if stage not in SQUARE or len(chosen.ids) ** 2 > MOST_EXACT:
         return {}
     layer, head = chosen_head()
     figure, alt = matrix(chosen, attention_stages(chosen.run, layer, head), layer, head, stage)

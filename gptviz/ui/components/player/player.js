@@ -1,6 +1,7 @@
 // Shows frames at an even pace while Python waits, and asks for the next once all have been painted.
 
 const REST = 30; // ms between the last frame and the question, for clicks to come through
+const EARLY = 8; // ms before its time that a frame may be shown: half of the browser's own
 const players = new WeakMap(); // the component's root -> player
 let last = 0; // when a frame was shown
 
@@ -22,22 +23,20 @@ function take(player, { count, pace, frames }) {
 function next(player) {
   cancel(player);
   player.frame = requestAnimationFrame((now) => {
-    if (player.at === player.frames.length) {
+    const { frames, wait } = player;
+    while (player.at < frames.length && !frames[player.at]) player.at += 1; // nothing to show
+    if (player.at === frames.length) {
       player.timer = setTimeout(() => ask(player), REST);
       return;
     }
-    const frame = player.frames[player.at];
-    const left = frame ? last + player.wait - now : 0;
-    if (left < 8) show(player, frame);
+    if (last + wait - now < EARLY) show(player, frames[player.at]);
     next(player);
   });
 }
 
-function show(player, frame) {
+function show(player, { label, hover, classes, pictures }) {
   player.at += 1;
-  if (!frame) return;
   last = performance.now();
-  const { label, hover, classes, pictures } = frame;
   const strip = document.querySelector(".gptviz-chips");
   if (strip) {
     const chip = document.createElement("span");
