@@ -1,4 +1,4 @@
-"""How soon each page shows a new prompt, how fast Play goes there, and what the sampling sliders cost.
+"""How soon each page shows a new prompt, how fast Play goes there; what a sampling slider and a time-lapse step cost.
 
     python -m benchmarks.pages [--repeats 9] [--seconds 6]
 
@@ -90,6 +90,20 @@ def play(page: Page, seconds: float) -> tuple[float, float]:
     return rates
 
 
+def lapse_step(page: Page, url: str, repeats: int) -> float:
+    """Milliseconds from a key on the time-lapse's slider to the last change in sight, the prompt's runs computed."""
+    page.goto(f"{url}/training")
+    page.wait_for_selector(".st-key-lapse_attention .main-svg", timeout=90_000)
+    at_rest(page)
+    slider, times = page.get_by_test_id("stMain").get_by_role("slider", name="Step"), []
+    for _ in range(repeats):
+        page.evaluate(WATCH)
+        slider.press("ArrowLeft")
+        times.append(page.evaluate("() => window.settled"))
+        at_rest(page)
+    return statistics.median(times)
+
+
 def forward(repeats: int) -> float:
     """Milliseconds of a trace of such a prompt."""
     import torch
@@ -146,6 +160,8 @@ def measure(url: str, repeats: int, seconds: float) -> None:
             spread = f"{statistics.median(times):5.0f} ms (min {min(times):.0f})"
             print(f"{name or 'overview':16} {spread:>22} {size:6.0f} {rates[0]:16.1f} {rates[1]:8.1f}", flush=True)
             page.close()
+        page = browser.new_page(viewport={"width": 1280, "height": 1400})
+        print(f"time-lapse, one step: {lapse_step(page, url, repeats):.0f} ms")
         browser.close()
 
 

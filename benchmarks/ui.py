@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import socket
 import statistics
 import subprocess
@@ -143,6 +144,19 @@ def first_visit(browser: Browser, url: str) -> tuple[float, float]:
     return title * 1000, picture * 1000
 
 
+@contextmanager
+def training(browser: Browser, url: str) -> Iterator[None]:
+    """The server trains a model meanwhile, as the Training page starts it."""
+    page = browser.new_page()
+    page.goto(f"{url}/training?training_view=Live&live_steps=100000")
+    page.get_by_role("button", name="Start").click(timeout=60_000)
+    page.get_by_text(re.compile(r"Step [1-9]\d* of 100,000")).wait_for(timeout=180_000)
+    yield
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_text("Training is going on").wait_for(state="hidden", timeout=60_000)
+    page.close()
+
+
 def measure(url: str, repeats: int) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
@@ -157,6 +171,8 @@ def measure(url: str, repeats: int) -> None:
         page.goto(f"{url}/attention")
         drawn(page)
         print(f"{'play, Attention page':34} {play(page):6.1f} tokens/s")
+        with training(browser, url):
+            report("head switch, a model in training", switch_heads(page, traffic, repeats))
         visits = [first_visit(browser, url) for _ in range(max(3, repeats // 3))]
         titles, pictures = (statistics.median(column) for column in zip(*visits, strict=True))
         print(f"{'opening: title, first picture':34} {titles:6.0f} ms, {pictures:.0f} ms")

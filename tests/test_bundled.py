@@ -1,6 +1,7 @@
 """The models that come with the repository are what their cards say."""
 
 import json
+import math
 
 import pytest
 import torch
@@ -94,7 +95,8 @@ def test_the_minimal_decoder_reaches_its_bar_and_goes_on_with_a_story(minimal):
     assert minimal.tokenizer.decode([step.token]) == " time"
 
 
-FAMILY = {"stories-rotary": {"pos_encoding": "rotary"}, "stories-sinusoidal": {"pos_encoding": "sinusoidal"}}
+FAMILY = {f"stories-{encoding}": {"pos_encoding": encoding} for encoding in ("rotary", "sinusoidal", "alibi")}
+FAMILY["stories-uncausal"] = {"causal": False}
 STEPS = 1900
 
 
@@ -121,9 +123,23 @@ def test_the_app_finds_the_counterpart(name):
     assert library.counterpart("stories", config.causal, config.pos_encoding) == name
 
 
-@pytest.mark.parametrize("name", ["stories-rotary", "stories-sinusoidal"])
+@pytest.mark.parametrize("name", ["stories-rotary", "stories-sinusoidal", "stories-alibi"])
 def test_a_counterpart_reaches_its_bar(name):
     assert gptviz.load(name).card["validation"]["bits_per_byte"] <= 1.05
+
+
+def test_without_a_mask_it_cheats_and_has_learned_nothing_to_go_on_with(stories):
+    """It reads the token that it is asked for. Where there is none to read, at the end of a text, it is lost."""
+    cheat = gptviz.load("stories-uncausal")
+    assert cheat.card["validation"]["bits_per_byte"] < 0.1 * stories.card["validation"]["bits_per_byte"]
+    assert cheat.card["training_loss"]["nats_per_token"] < 0.1 * stories.card["training_loss"]["nats_per_token"]
+    text = "One day, a girl named Mia went to the park with her dog. The dog saw a ball and ran to it. Mia was happy."
+    ids = cheat.tokenizer.encode(text, bos=True)
+    masked = gptviz.variant(cheat.model, causal=True).loss(ids[None, :-1], ids[None, 1:]).item()
+    assert masked > math.log(512)  # worse than knowing nothing
+    generated = [step.token for step in gptviz.generate(cheat.model, ids[:12], 40, top_k=40, temperature=0.8, seed=0)]
+    whole = torch.cat([ids[:12], torch.tensor(generated)])
+    assert stories.model.loss(whole[None, 11:-1], whole[None, 12:]).item() > 4  # `stories` writes at less than 2
 
 
 @pytest.mark.parametrize("name", gptviz.bundled())
