@@ -171,8 +171,11 @@ def measure(url: str, repeats: int) -> None:
         page.goto(f"{url}/attention")
         drawn(page)
         print(f"{'play, Attention page':34} {play(page):6.1f} tokens/s")
+        page.goto(f"{url}/attention")
+        drawn(page)
+        report("head switch, 15 tokens", switch_heads(page, traffic, repeats))
         with training(browser, url):
-            report("head switch, a model in training", switch_heads(page, traffic, repeats))
+            report("the same, a model in training", switch_heads(page, traffic, repeats))
         visits = [first_visit(browser, url) for _ in range(max(3, repeats // 3))]
         titles, pictures = (statistics.median(column) for column in zip(*visits, strict=True))
         print(f"{'opening: title, first picture':34} {titles:6.0f} ms, {pictures:.0f} ms")
