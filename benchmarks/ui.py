@@ -15,6 +15,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -146,7 +147,7 @@ def first_visit(browser: Browser, url: str) -> tuple[float, float]:
 
 @contextmanager
 def training(browser: Browser, url: str) -> Iterator[None]:
-    """The server trains a model meanwhile, as the Training page starts it."""
+    """The server trains a model meanwhile, as the Training page starts it; the library then has one more."""
     page = browser.new_page()
     page.goto(f"{url}/training?training_view=Live&live_steps=100000")
     page.get_by_role("button", name="Start").click(timeout=60_000)
@@ -190,8 +191,10 @@ def main() -> None:
     if arguments.url:
         measure(arguments.url, arguments.repeats)
         return
-    with server() as url:
-        measure(url, arguments.repeats)
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["GPTVIZ_HOME"] = home  # what the training leaves is not the user's
+        with server() as url:
+            measure(url, arguments.repeats)
 
 
 if __name__ == "__main__":
