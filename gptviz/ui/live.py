@@ -12,6 +12,7 @@ from collections.abc import Callable
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from gptviz.ui import choice
 from gptviz.ui.switch import stay
 
 # In the session: the parts that follow every change, and whether they follow the sampling settings, too. Those drawn
@@ -28,6 +29,7 @@ def part(name: str, draw: Callable[[], None], *, follows: bool = True, sampled: 
     @functools.wraps(draw)
     def on_its_page() -> None:
         stay()
+        choice.settle()
         draw()
 
     if follows:

@@ -159,9 +159,14 @@ def _shown(count: int) -> None:
     """So many tokens have been seen: they are in the text."""
     stay()
     chunks, selection = st.session_state.get(AHEAD), _text()
-    if not chunks or selection is None or chunks[0].whole != selection.whole:  # something else has changed the text
+    if not chunks or selection is None:
         return
-    seen = chunks[0].tokens[:count]
+    seen, generated = chunks[0].tokens[:count], st.session_state.generated
+    if generated and selection.whole == chunks[0].whole[:-1]:  # Back was heard first
+        st.session_state.generated = (*generated, chunks[0].whole[-1], *seen)[:-1]
+        _end()
+    if selection.whole != chunks[0].whole:  # something else has changed the text
+        return
     st.session_state.generated += seen
     if st.session_state.playing and not (seen == chunks[0].tokens and _ended(selection, chunks[0])):
         redraw()

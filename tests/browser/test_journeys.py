@@ -13,7 +13,7 @@ import gptviz
 from gptviz.ui.state import PROMPT
 from tests.browser.conftest import ROOT, Serve, Visit
 from tests.browser.pages import PATIENCE, at_rest, button, chips, main
-from tests.browser.plots import chart
+from tests.browser.plots import chart, click_at
 
 
 @pytest.fixture
@@ -212,10 +212,35 @@ def test_a_zoom_lasts_while_tokens_are_added_and_ends_at_the_whole_matrix(app, v
     assert matrix.evaluate("node => node.mine")
 
 
-def ranges(page: Page) -> list[list[float]]:
-    return chart(page, "attention_heatmap").evaluate(
-        "node => [node._fullLayout.xaxis.range, node._fullLayout.yaxis.range]"
+def test_a_cell_chosen_while_it_plays_stays_chosen(app, visit: Visit):
+    page = ready(visit(f"{app}/attention?prompt=Once+upon", height=1900))
+    button(page, "Play").click()
+    expect(page.locator(".chip.generated").nth(3)).to_be_visible(timeout=PATIENCE)
+    click_at(page, "attention_heatmap", 0, 3)
+    expect(main(page).get_by_label("Cell", exact=True)).to_have_value("3, 0", timeout=PATIENCE)
+    button(page, "Stop").click()
+    expect(button(page, "Play")).to_be_enabled(timeout=PATIENCE)
+    expect(page).to_have_url(re.compile(r"[?&]cell=3%2C\+0"), timeout=PATIENCE)
+    expect(main(page).get_by_text("(3) attends to ‘<|endoftext|>’ (0)")).to_be_visible(timeout=PATIENCE)
+
+
+def test_a_zoom_never_shows_what_is_gone(app, visit: Visit):
+    page = ready(visit(f"{app}/feed_forward?prompt=the+cat+sat+on+the+mat.+the+cat+sat+on+the+mat+and+the+dog+ran"))
+    line = main(page).locator(".st-key-along .nsewdrag")
+    line.scroll_into_view_if_needed()
+    box = line.bounding_box()
+    drag(page, *((box["x"] + part * box["width"], box["y"] + part * box["height"]) for part in (0.6, 0.9)))
+    assert ranges(page, "along")[0][0] > 3
+    type_prompt(page, "The cat")
+    at_rest(page)
+    page.wait_for_function(
+        "() => document.querySelector('.st-key-along .js-plotly-plot')._fullLayout.xaxis.range[1] < 3"
     )
+    assert ranges(page, "along")[0][0] < 0
+
+
+def ranges(page: Page, key: str = "attention_heatmap") -> list[list[float]]:
+    return chart(page, key).evaluate("node => [node._fullLayout.xaxis.range, node._fullLayout.yaxis.range]")
 
 
 def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from gptviz.figures import style
+from gptviz.ui.choice import choose
 from gptviz.ui.components.plot import Click
 from gptviz.ui.markdown import literal
 from gptviz.ui.selection import Selection
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def choose_cell(click: Click) -> None:
-    st.session_state.cell = f"{int(click['y'])}, {int(click['x'])}"
+    choose(cell=f"{int(click['y'])}, {int(click['x'])}")
 
 
 def cell_arithmetic(chosen: Selection, stages: Stages, layer: int, head: int) -> None:

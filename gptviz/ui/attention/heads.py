@@ -12,6 +12,7 @@ from gptviz.figures import style
 from gptviz.figures.attention import head_score_heatmap
 from gptviz.figures.pixels import thumbnails as pooled
 from gptviz.ui import state
+from gptviz.ui.choice import choose
 from gptviz.ui.components.plot import plot
 from gptviz.ui.components.tiles import Row, Tile, tiles
 from gptviz.ui.live import redraw
@@ -30,15 +31,12 @@ RANDOM = "random"  # a score that is not measured on the prompt
 ORDERS = {"": "by layer", **{name: f"by {words}" for name, words in SCORES.items()}}
 
 
-PICKED = "picked head"  # in the session, from a click on a head to the next drawing
 CHOICE, GRID, SCORE = "choice", "heads", "scores"  # parts of the page
 HEAD = (CHOICE, GRID, "linker", SCORE, "circuits")  # the parts that show or name the chosen head
 
 
 def choice() -> None:
     """Which head, and in which order all of them: controls that only a choice of theirs draws again."""
-    if picked := st.session_state.pop(PICKED, None):
-        st.session_state.layer, st.session_state.head = picked
     config = state.checkpoint(st.session_state.model).model.config
     with st.container(horizontal=True, vertical_alignment="bottom"):
         pick_layer(config, head_changed)
@@ -70,8 +68,8 @@ def chosen_head() -> tuple[int, int]:
 
 
 def pick(id: str) -> None:
-    """For `choice` to settle: what a callback sets before `redraw`, the browser and the address never hear of."""
-    st.session_state[PICKED] = tuple(map(int, id.split(".")))
+    layer, head = map(int, id.split("."))
+    choose(layer=layer, head=head)
     head_changed()
 
 

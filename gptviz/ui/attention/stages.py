@@ -9,6 +9,7 @@ import streamlit as st
 
 from gptviz.figures import style
 from gptviz.figures.pixels import max_pool, pool_by_size, quantise, quantise_signed
+from gptviz.ui.choice import choose
 from gptviz.ui.components.tiles import Row, Tile, tiles
 from gptviz.ui.selection import Selection
 
@@ -101,7 +102,7 @@ def stage_tile(stages: Stages, name: str) -> Tile:
 
 
 def open_stage(name: str) -> None:
-    st.session_state.stage = name
+    choose(stage=name)
 
 
 def explain(chosen: Selection, formula: str) -> None:

@@ -14,6 +14,7 @@ from gptviz.figures.embeddings import neighbour_bars
 from gptviz.figures.vocabulary import Places
 from gptviz.figures.vocabulary import vocabulary_map as map_figure
 from gptviz.ui import state
+from gptviz.ui.choice import choose
 from gptviz.ui.components.plot import Click, plot
 from gptviz.ui.pick import LAST
 from gptviz.ui.selection import Selection
@@ -109,12 +110,12 @@ def _neighbours(chosen: Selection, token: int) -> None:
 
 
 def _choose_bar(click: Click) -> None:
-    st.session_state.token = st.session_state["neighbours shown"][int(click["y"])]
+    choose(token=st.session_state["neighbours shown"][int(click["y"])])
 
 
 def _choose_point(click: Click) -> None:
     if click["customdata"]:
-        st.session_state.token = int(click["customdata"][1])
+        choose(token=int(click["customdata"][1]))
 
 
 def _tied(chosen: Selection, token: int) -> str:

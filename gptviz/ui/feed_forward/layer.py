@@ -11,6 +11,7 @@ import streamlit as st
 from gptviz.figures import style
 from gptviz.figures.feed_forward import activation_curve, curve_range, neuron_heatmap, sparsity_bars
 from gptviz.ui import state
+from gptviz.ui.choice import choose
 from gptviz.ui.components.plot import Click, plot
 from gptviz.ui.feed_forward.numbers import layer_numbers, output_error, output_norms, sparsity, written
 from gptviz.ui.selection import Selection
@@ -98,8 +99,7 @@ def _heatmap(
 
 
 def _choose_cell(click: Click) -> None:
-    st.session_state.neuron = st.session_state["neurons shown"][int(click["y"])]
-    st.session_state.position = int(click["x"])
+    choose(neuron=st.session_state["neurons shown"][int(click["y"])], position=int(click["x"]))
 
 
 def on_the_curve(chosen: Selection, layer: int, position: int, neuron: int) -> None:
@@ -139,7 +139,7 @@ def on_the_curve(chosen: Selection, layer: int, position: int, neuron: int) -> N
 
 def _choose_point(click: Click) -> None:
     if click["customdata"] is not None:
-        st.session_state.neuron = int(click["customdata"])
+        choose(neuron=int(click["customdata"]))
 
 
 def _formula(chosen: Selection, formula: str, paper: str, gated: bool) -> None:

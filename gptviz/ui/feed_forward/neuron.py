@@ -7,6 +7,7 @@ import streamlit as st
 from gptviz.figures import style
 from gptviz.figures.neuron import neuron_along_prompt, written_bars
 from gptviz.ui import state
+from gptviz.ui.choice import choose
 from gptviz.ui.components.plot import Click, plot
 from gptviz.ui.feed_forward.layer import shown_activations
 from gptviz.ui.feed_forward.numbers import layer_numbers, written
@@ -33,7 +34,7 @@ def _along(chosen: Selection, layer: int, position: int, neuron: int) -> None:
 
 
 def _choose_token(click: Click) -> None:
-    st.session_state.position = int(click["x"])
+    choose(position=int(click["x"]))
 
 
 def _writes(chosen: Selection, layer: int, position: int, neuron: int) -> None:

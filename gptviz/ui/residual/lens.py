@@ -10,6 +10,7 @@ import streamlit as st
 from gptviz.figures import style
 from gptviz.figures.logit_lens import WORDS, layer_names, lens_levels, lens_scale
 from gptviz.ui import numbers, state
+from gptviz.ui.choice import choose
 from gptviz.ui.components.cells import Table, cells
 from gptviz.ui.pick import LAST, pick_position
 from gptviz.ui.selection import Selection
@@ -102,8 +103,7 @@ def _first_row(size: int) -> int:
 
 
 def _choose(position: int, layer: int, size: int) -> None:
-    st.session_state.position = LAST if position == size - 1 else position
-    st.session_state.lens_layer = layer
+    choose(position=LAST if position == size - 1 else position, lens_layer=layer)
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)

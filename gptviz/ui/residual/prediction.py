@@ -10,6 +10,7 @@ import streamlit as st
 from gptviz.figures import style
 from gptviz.figures.prediction import Measure, prediction_bars
 from gptviz.ui import numbers, state
+from gptviz.ui.choice import choose
 from gptviz.ui.components.plot import Click, plot
 from gptviz.ui.markdown import literal
 from gptviz.ui.selection import Selection
@@ -64,7 +65,7 @@ def prediction(chosen: Selection) -> None:
 
 def _choose(click: Click) -> None:
     """The bar of the token at position t + 1 was foretold at t."""
-    st.session_state.position = int(click["x"])
+    choose(position=int(click["x"]))
 
 
 def _perplexity(chosen: Selection, made: Predictions) -> None:

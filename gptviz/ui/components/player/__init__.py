@@ -34,8 +34,11 @@ def player(frames: Sequence[Frame | None], *, key: str, pace: float, on_shown: C
     spec = {"count": st.session_state[count], "pace": pace, "frames": [frame and _plain(frame) for frame in frames]}
 
     def shown() -> None:
-        said = st.session_state.get(key)  # None where another page has taken this one's place
-        on_shown(min(max(0, int(said["shown"]["frames"])), len(frames)) if said else 0)
+        said = (st.session_state.get(key) or {}).get("shown")  # nothing where another page has taken this one's place
+        if said is not None and said["count"] == st.session_state[count]:
+            on_shown(min(max(0, int(said["frames"])), len(frames)))
+        else:
+            on_shown(0)
 
     _mount(key=key, data=orjson.dumps(spec), on_shown_change=shown)
 

@@ -2,8 +2,10 @@
 
 const REST = 30; // ms between the last frame and the question, for clicks to come through
 const EARLY = 8; // ms before its time that a frame may be shown: half of the browser's own
+const QUIET = 150; // ms of rest, after what a hand did, before the text goes on
 const players = new WeakMap(); // the component's root -> player
 let last = 0; // when a frame was shown
+let busy = -Infinity; // when Python was last at work, or a hand, since the hand did something
 
 function begin(root) {
   const player = { count: 0, chips: [] };
@@ -29,7 +31,7 @@ function next(player) {
       player.timer = setTimeout(() => ask(player), REST);
       return;
     }
-    if (last + wait - now < EARLY) show(player, frames[player.at]);
+    if (last + wait - now < EARLY && !held(now)) show(player, frames[player.at]);
     next(player);
   });
 }
@@ -52,6 +54,16 @@ function show(player, { label, hover, classes, pictures }) {
   }
 }
 
+// What a hand did may end all this, or change what is to be shown: until that is settled, nothing is.
+function held(now) {
+  if (busy === -Infinity) return false;
+  const app = document.querySelector("[data-testid=stApp]");
+  if (app?.dataset.testScriptState === "running") busy = now;
+  if (now - busy < QUIET) return true;
+  busy = -Infinity;
+  return false;
+}
+
 // Once for each time that Python has drawn.
 function ask(player) {
   cancel(player);
@@ -60,9 +72,10 @@ function ask(player) {
   player.send(player.at);
 }
 
-// Others learn that from the class, and from this event that it is over.
-function end(classList) {
-  classList.remove("gptviz-playing");
+// Others learn from the class that it plays, and from this event that it is over.
+function end(player) {
+  player.chips.forEach((chip) => chip.remove());
+  document.documentElement.classList.remove("gptviz-playing");
   document.dispatchEvent(new CustomEvent("gptviz-played"));
 }
 
@@ -71,21 +84,24 @@ function cancel(player) {
   clearTimeout(player.timer);
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
+export default function ({ data, parentElement, setStateValue }) {
   const player = players.get(parentElement) ?? begin(parentElement);
   const known = JSON.parse(new TextDecoder().decode(data));
-  player.send = (shown) => setTriggerValue("shown", { frames: shown });
+  player.send = (frames) => setStateValue("shown", { count: player.count, frames }); // goes along with every later message
   if (known.count !== player.count) take(player, known);
-  const { classList } = document.documentElement;
-  classList.add("gptviz-playing");
+  document.documentElement.classList.add("gptviz-playing");
   if (!player.asked) next(player);
   // Whatever a hand does next is about the text as it is on screen: Python hears of that first.
   const hand = new AbortController();
+  const touch = () => {
+    busy = performance.now();
+    ask(player);
+  };
   const options = { capture: true, signal: hand.signal };
-  for (const name of ["pointerdown", "keydown"]) document.addEventListener(name, () => ask(player), options);
+  for (const name of ["pointerdown", "click", "keydown"]) document.addEventListener(name, touch, options);
   return () => {
     cancel(player);
     hand.abort();
-    setTimeout(() => parentElement.isConnected || end(classList));
+    setTimeout(() => parentElement.isConnected || end(player));
   };
 }

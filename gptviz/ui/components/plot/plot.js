@@ -43,7 +43,7 @@ function start(root) {
     host.inSight = isIntersecting;
     if (isIntersecting) host.wanted?.();
   });
-  document.addEventListener("gptviz-played", () => host.wanted?.(), { signal });
+  document.addEventListener("gptviz-played", () => played(host), { signal });
   host.sight.observe(frame);
   hosts.set(root, host);
   return host;
@@ -110,14 +110,27 @@ function background(host) {
   return getComputedStyle(host.node).getPropertyValue("--st-background-color").trim();
 }
 
-// A zoom lasts while a matrix grows, and ends where it might show what is gone.
-function shrunk(before, after) {
-  return ["xaxis", "yaxis"].some((axis) => after[axis]?.maxallowed < before?.[axis]?.maxallowed);
+// The player says so. Until it is over the text only grows, even where a late drawing is behind a frame.
+function playing() {
+  return document.documentElement.classList.contains("gptviz-playing");
+}
+
+// How far the axes go: a zoom lasts while a matrix grows, and ends where it might show what is gone.
+function spans(layout) {
+  const axes = Object.entries(layout).filter(([name]) => /^[xy]axis/.test(name));
+  return Object.fromEntries(axes.map(([name, { range, maxallowed }]) => [name, { range: JSON.stringify(range), maxallowed }]));
+}
+
+function ended(before, after) {
+  const changed = (name) => before[name].range !== after[name].range || after[name].maxallowed < before[name].maxallowed;
+  return Object.keys(after).some((name) => before[name] && changed(name));
 }
 
 function layoutOf(host, figure, options) {
   const layout = { uirevision: "kept", ...figure.layout, height: options.height };
-  if (shrunk(host.node.layout, layout)) host.era += 1;
+  const before = host.spans ?? {};
+  host.spans = spans(figure.layout);
+  if (!playing() && ended(before, host.spans)) host.era += 1;
   layout.uirevision += ` ${host.era}`;
   const template = layout.template ?? {};
   layout.template = { ...template, layout: merge(template.layout ?? {}, themed(host.node)) };
@@ -157,7 +170,7 @@ function report(host, { points }) {
 // What nobody sees lets the rest go first, until the browser has nothing else to do. While the text plays on, which is
 // to say never, until somebody looks.
 function rest(host) {
-  if (host.drawn && document.documentElement.classList.contains("gptviz-playing")) {
+  if (host.drawn && playing()) {
     return new Promise((resolve) => (host.wanted = resolve));
   }
   const wait = window.requestIdleCallback ?? ((then) => setTimeout(then, 100));
@@ -322,6 +335,12 @@ function turn(host, { plot, text }) {
   if (plot === host.key && host.inSight) show(host, { text, behind: null });
 }
 
+// Play is over: what Python sent last is what holds.
+function played(host) {
+  host.wanted?.();
+  if (host.python) show(host, host.python);
+}
+
 function show(host, sent) {
   const before = host.sent;
   const known = before?.text === sent.text && same(before.behind, sent.behind);
@@ -338,6 +357,7 @@ function show(host, sent) {
 export default function ({ data, parentElement, setTriggerValue }) {
   const host = hosts.get(parentElement) ?? start(parentElement);
   host.send = (click) => setTriggerValue("click", click);
-  show(host, split(data));
+  host.python = split(data);
+  show(host, host.python);
   return () => leave(parentElement);
 }
