@@ -234,7 +234,7 @@ def test_a_zoom_never_shows_what_is_gone(app, visit: Visit):
     type_prompt(page, "The cat")
     at_rest(page)
     page.wait_for_function(
-        "() => document.querySelector('.st-key-along .js-plotly-plot')._fullLayout.xaxis.range[1] < 3"
+        "() => document.querySelector('.st-key-along .js-plotly-plot')._fullLayout.xaxis.range[1] < 4"
     )
     assert ranges(page, "along")[0][0] < 0
 
