@@ -48,9 +48,9 @@ def end() -> None:
 
 
 def alone() -> bool:
-    """Whether this run draws parts, and not the page around them."""
+    """Whether this run draws one part, and nothing else of the page."""
     context = get_script_run_ctx()
-    return bool(context and context.fragment_ids_this_run)
+    return context is not None and len(context.fragment_ids_this_run or ()) == 1
 
 
 def redraw(*parts: str) -> None:

@@ -20,6 +20,7 @@ from gptviz.ui.components.player import Frame, player
 from gptviz.ui.components.plot import payload
 from gptviz.ui.live import alone, part, redraw
 from gptviz.ui.numbers import vocabulary
+from gptviz.ui.played import PLAYER, SHOWING, Showing, hear
 from gptviz.ui.prompt import token_chips
 from gptviz.ui.selection import Selection, select
 from gptviz.ui.switch import stay
@@ -35,17 +36,17 @@ PACE = 10.0  # tokens a second: where the browser draws fewer pages, each brings
 MOST_AHEAD = 12  # tokens between two drawings of the page
 MOST_UNSEEN = 4  # where the browser can't show them one by one: Stop is never far behind
 MOST_BYTES = 128 * 1024  # of a plot in a frame: what is larger waits for the page
-PLAYER = "metronome"
-AHEAD = "played ahead"  # in the session: what the browser is showing, and what comes after that
+AHEAD = "played ahead"  # in the session: what is being shown, and what comes after that
 ASKED = "last asked"  # in the session: when the browser last asked for tokens, and what the pace then owed it
+DRAWINGS = itertools.count(1)  # of the player, in all sessions
 
 
 class Chunk(NamedTuple):
     """Tokens to come, and what the browser shows of each: None where it takes the whole page."""
 
-    here: tuple[object, ...]  # what the tokens depend on besides the text
     whole: tuple[int, ...]  # the text that they follow
-    before: Pictures  # of that text: while they are what is drawn now, the frames are good
+    here: tuple[object, ...]  # what they depend on besides
+    drawn: Pictures  # of the text: while they are what is drawn now, the frames are good
     tokens: tuple[int, ...]
     frames: list[Frame | None]
     steps: Iterator[Step]  # what comes after them
@@ -59,25 +60,35 @@ def metronome(ahead: Ahead | None = None) -> None:
 def _metronome(ahead: Ahead | None) -> None:
     if st.session_state.playing:
         _go_on(ahead)
-    elif AHEAD in st.session_state:  # with a KV cache as large as the text is long
-        for name in (AHEAD, ASKED):
+        return
+    if AHEAD in st.session_state:  # with a KV cache as large as the text is long
+        hear()
+        for name in (AHEAD, ASKED, SHOWING):
             st.session_state.pop(name, None)
-        if alone():  # what ended it came along with the player's question, and ran as that
-            st.rerun()
+    if alone():  # what a hand did came along with the player's word, and ran as that
+        st.rerun()
 
 
 def _go_on(ahead: Ahead | None) -> None:
     selection = _text()
-    if selection is None:
+    if selection is None or _over(selection):
         _end()
-    known, count = st.session_state.get(AHEAD, []), _due()
+    known, count, drawing = st.session_state.get(AHEAD, []), _due(), next(DRAWINGS)
     chunk = _chunk(selection, count, _pictures(selection, ahead), ahead, known)
     st.session_state[AHEAD] = [chunk]
-    player(chunk.frames, key=PLAYER, pace=PACE, on_shown=_shown)
-    if not _ended(selection, chunk):  # while the browser shows these
-        following, frame = selection.after(chunk.tokens), chunk.frames[-1]
-        drawn = _pictures(following, ahead) if frame is None else frame.pictures
-        st.session_state[AHEAD].append(_chunk(following, count, drawn, ahead, [*known, chunk]))
+    st.session_state[SHOWING] = Showing(drawing, selection.written, chunk.tokens)
+    player(chunk.frames, drawing=drawing, key=PLAYER, pace=PACE, on_shown=_shown)
+    following, last = selection.after(chunk.tokens), chunk.frames[-1]
+    if not _over(following):  # while the browser shows these
+        drawn = last.pictures if last else _pictures(following, ahead)
+        st.session_state[AHEAD] = [chunk, _chunk(following, count, drawn, ahead, [*known, chunk])]
+
+
+def _shown() -> None:
+    """The browser has told what it has shown: it is in the text, and the page is to be drawn so."""
+    stay()
+    if st.session_state.playing:
+        redraw()
 
 
 def _end() -> NoReturn:
@@ -98,8 +109,8 @@ def _chunk(selection: Selection, count: int, drawn: Pictures, ahead: Ahead | Non
     steps = None
     for one in known:  # in the order of their texts: a later one's steps are those of the one before, gone further
         if (one.here, one.whole) == (here, selection.whole):
-            same = one.before == drawn
-            return one if same else one._replace(before=drawn, frames=_frames(selection, one.tokens, ahead))
+            same = one.drawn == drawn
+            return one if same else one._replace(drawn=drawn, frames=_frames(selection, one.tokens, ahead))
         if (one.here, one.whole + one.tokens) == (here, selection.whole):
             steps = one.steps
     steps = steps or _steps(selection)
@@ -109,7 +120,7 @@ def _chunk(selection: Selection, count: int, drawn: Pictures, ahead: Ahead | Non
         tokens += (step.token,)
         if step.token == selection.config.bos_token_id:
             break
-    return Chunk(here, selection.whole, drawn, tokens, _frames(selection, tokens, ahead), steps)
+    return Chunk(selection.whole, here, drawn, tokens, _frames(selection, tokens, ahead), steps)
 
 
 def _grows(selection: Selection, count: int) -> bool:
@@ -118,12 +129,12 @@ def _grows(selection: Selection, count: int) -> bool:
 
 
 def _room(selection: Selection) -> int:
-    return max(0, LONGEST_PLAY - (len(selection.whole) - len(selection.typed)))
+    return max(0, LONGEST_PLAY - len(selection.written))
 
 
-def _ended(selection: Selection, chunk: Chunk) -> bool:
-    """Whether Play ends with these tokens."""
-    return len(chunk.tokens) == _room(selection) or chunk.tokens[-1] == selection.config.bos_token_id
+def _over(text: Selection) -> bool:
+    """Whether Play goes no further: it is as long as it may be, or the model has ended it."""
+    return _room(text) == 0 or (text.generated > 0 and text.ids[-1] == text.config.bos_token_id)
 
 
 def _steps(selection: Selection) -> Iterator[Step]:
@@ -153,24 +164,6 @@ def _pictures(text: Selection, ahead: Ahead | None) -> Pictures:
 def _frame(text: Selection, pictures: Pictures) -> Frame:
     chip = token_chips(text)[-1]
     return Frame(chip.label, chip.hover(len(text.ids) - 1), chip.classes, pictures)
-
-
-def _shown(count: int) -> None:
-    """So many tokens have been seen: they are in the text."""
-    stay()
-    chunks, selection = st.session_state.get(AHEAD), _text()
-    if not chunks or selection is None:
-        return
-    seen, generated = chunks[0].tokens[:count], st.session_state.generated
-    if generated and selection.whole == chunks[0].whole[:-1]:  # Back was heard first
-        st.session_state.generated = (*generated, chunks[0].whole[-1], *seen)[:-1]
-        _end()
-    if selection.whole != chunks[0].whole:  # something else has changed the text
-        return
-    st.session_state.generated += seen
-    if st.session_state.playing and not (seen == chunks[0].tokens and _ended(selection, chunks[0])):
-        redraw()
-    _end()
 
 
 def _due() -> int:

@@ -14,6 +14,7 @@ import streamlit as st
 from gptviz.errors import GptvizError
 from gptviz.figures.style import Theme
 from gptviz.ui import state
+from gptviz.ui.played import hear
 
 if TYPE_CHECKING:
     from gptviz import GPTConfig, Trace
@@ -36,9 +37,14 @@ class Selection:
     theme: Theme
     unread: str = ""  # why the prompt can't be read, where this is the last one that could be
 
+    @property
+    def written(self) -> tuple[int, ...]:
+        """What was generated, what no longer fits included."""
+        return self.whole[len(self.typed) :]
+
     def after(self, tokens: tuple[int, ...]) -> Selection:
         """As it will be once these are generated, too."""
-        return _selection(self.variant, self.typed, self.whole[len(self.typed) :] + tokens, self.unread)
+        return _selection(self.variant, self.typed, self.written + tokens, self.unread)
 
     def before(self, last: int) -> Selection:
         """As it was before its last tokens were generated, fewer of them than there are: under a causal mask only."""
@@ -87,6 +93,7 @@ def select() -> Selection | None:
 
     Raises GptvizError for a prompt that can't be read and an architecture that can't be.
     """
+    hear()
     variant = _variant()
     loaded = state.checkpoint(variant.name)
     config, size = loaded.model.config, len(loaded.tokenizer)

@@ -16,6 +16,7 @@ from gptviz.ui import state
 from gptviz.ui.components.plot import plot
 from gptviz.ui.live import part, redraw, resample
 from gptviz.ui.numbers import vocabulary
+from gptviz.ui.played import hear
 from gptviz.ui.selection import Selection, select
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ def _step() -> None:
 
 
 def _back() -> None:
+    hear()
     played, st.session_state.playing = st.session_state.playing, False
     st.session_state.generated = st.session_state.generated[:-1]
     if st.session_state.generated and not played and len(st.session_state.generated) != LONGEST_PLAY - 1:

@@ -111,7 +111,9 @@ def test_every_generated_token_joins_the_matrix_by_itself(app, visit: Visit):
 
 @pytest.mark.parametrize("at_once", [True, False])
 def test_stop_keeps_what_was_on_screen(app, visit: Visit, at_once):
-    """Also where the hand's two messages reach the server as one: pressed and let go while the browser was busy."""
+    """Also where the hand's two messages reach the server as one: pressed and let go while the browser was busy.
+
+    And what was kept is gone at a Reset, whatever the player says with it."""
     page = ready(visit(f"{app}/attention?prompt=Once+upon"))
     button(page, "Play").click()
     expect(page.locator(".chip.generated").nth(6)).to_be_visible(timeout=PATIENCE)
@@ -129,6 +131,8 @@ def test_stop_keeps_what_was_on_screen(app, visit: Visit, at_once):
     at_rest(page)
     assert len(chips(page)) == seen
     assert added(page) == written_by_steps("Once upon", len(added(page)))
+    button(page, "Reset").click()
+    expect(page.locator(".chip.generated")).to_have_count(0, timeout=PATIENCE)
 
 
 def added(page: Page) -> list[int]:

@@ -8,6 +8,8 @@ import pytest
 
 import gptviz
 from gptviz.ui import play
+from gptviz.ui.play import AHEAD
+from gptviz.ui.played import PLAYER
 from tests.figures.spec import array, read
 from tests.pages.conftest import PROMPT, Drawn, _component, chip_html, figure
 
@@ -27,7 +29,7 @@ def playing(open_page, page: str, **params: str) -> Any:
 
 
 def frames(at) -> list[Any]:
-    return json.loads(_component(at, play.PLAYER).bytes)["frames"]
+    return json.loads(_component(at, PLAYER).bytes)["frames"]
 
 
 def generated(at) -> str:
@@ -79,9 +81,9 @@ def assert_same(sent, drawn) -> None:
 
 def test_the_same_tokens_are_prepared_once(open_page):
     at = playing(open_page, "attention")
-    first = at.session_state[play.AHEAD]
+    first = at.session_state[AHEAD]
     at.run()
-    again = at.session_state[play.AHEAD]
+    again = at.session_state[AHEAD]
     assert again[0] is first[0]
     assert again[1].tokens == first[1].tokens
     assert first[1].whole == first[0].whole + first[0].tokens

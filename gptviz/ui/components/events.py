@@ -1,7 +1,7 @@
 """Events from the browser, each handed over exactly once.
 
 Streamlit gives a trigger value to one run only, and a newer event may stop that run before it reaches the
-component. Callbacks always run, so the value waits in the session until the component is next drawn.
+component. Its callback comes before all that is drawn: the value waits in the session until the component is.
 """
 
 from __future__ import annotations

@@ -23,24 +23,23 @@ class Frame(NamedTuple):
     pictures: Mapping[str, bytes]  # key of a plot -> the text that `plot` sends
 
 
-def player(frames: Sequence[Frame | None], *, key: str, pace: float, on_shown: Callable[[int], None]) -> None:
+def player(
+    frames: Sequence[Frame | None], *, drawing: int, key: str, pace: float, on_shown: Callable[[], None]
+) -> None:
     """Show the frames, at most `pace` a second; None shows nothing and takes no time.
 
-    on_shown is called once for each time this is drawn, with how many were shown: all, or fewer where a key or a click
-    came in between. It should see to it that the page is drawn as the last of them, and this again.
+    drawing: a number that no other has had. on_shown is called once for each of them, when all frames have been shown,
+    or fewer where a key or a click came in between. It should see to it that the page is drawn as the last of those,
+    and this again.
     """
-    count = f"{key}.count"
-    st.session_state[count] = st.session_state.get(count, 0) + 1
-    spec = {"count": st.session_state[count], "pace": pace, "frames": [frame and _plain(frame) for frame in frames]}
+    spec = {"drawing": drawing, "pace": pace, "frames": [frame and _plain(frame) for frame in frames]}
+    _mount(key=key, data=orjson.dumps(spec), on_shown_change=on_shown)
 
-    def shown() -> None:
-        said = (st.session_state.get(key) or {}).get("shown")  # nothing where another page has taken this one's place
-        if said is not None and said["count"] == st.session_state[count]:
-            on_shown(min(max(0, int(said["frames"])), len(frames)))
-        else:
-            on_shown(0)
 
-    _mount(key=key, data=orjson.dumps(spec), on_shown_change=shown)
+def shown(key: str, drawing: int) -> int:
+    """How many frames of that drawing have been shown, as far as the browser has told."""
+    said = (st.session_state.get(key) or {}).get("shown")  # nothing where another page has taken this one's place
+    return max(0, int(said["frames"])) if said and said["drawing"] == drawing else 0
 
 
 def _plain(frame: Frame) -> dict[str, Any]:

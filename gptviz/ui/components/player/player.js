@@ -8,18 +8,18 @@ let last = 0; // when a frame was shown
 let busy = -Infinity; // when Python was last at work, or a hand, since the hand did something
 
 function begin(root) {
-  const player = { count: 0, chips: [] };
+  const player = { drawing: 0, chips: [] };
   players.set(root, player);
   return player;
 }
 
 // What the page has drawn since is what was shown: until then the chips stay.
-function take(player, { count, pace, frames }) {
+function take(player, { drawing, pace, frames }) {
   const { chips } = player;
   requestAnimationFrame(() => chips.forEach((chip) => chip.remove()));
   const owed = (frames.length * 1000) / pace - (performance.now() - last); // drawing the page took some of it
   const wait = Math.min(1000 / pace, Math.max(0, owed / frames.length));
-  Object.assign(player, { count, frames, wait, at: 0, chips: [], asked: false });
+  Object.assign(player, { drawing, frames, wait, at: 0, chips: [], asked: false });
 }
 
 function next(player) {
@@ -87,8 +87,8 @@ function cancel(player) {
 export default function ({ data, parentElement, setStateValue }) {
   const player = players.get(parentElement) ?? begin(parentElement);
   const known = JSON.parse(new TextDecoder().decode(data));
-  player.send = (frames) => setStateValue("shown", { count: player.count, frames }); // goes along with every later message
-  if (known.count !== player.count) take(player, known);
+  player.send = (frames) => setStateValue("shown", { drawing: player.drawing, frames }); // goes along with every later message
+  if (known.drawing !== player.drawing) take(player, known);
   document.documentElement.classList.add("gptviz-playing");
   if (!player.asked) next(player);
   // Whatever a hand does next is about the text as it is on screen: Python hears of that first.
