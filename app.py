@@ -1,8 +1,13 @@
 """gptviz: `streamlit run app.py`. Lists the pages; each of them draws itself."""
 
+import os
+
 import streamlit as st
 
 from gptviz.ui.switch import settle
+
+# Threads of torch that wait for one another leave the core to the browser meanwhile: said before torch is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 st.set_page_config(page_title="gptviz", page_icon="gptviz/ui/icon.svg", layout="wide")
 

@@ -107,9 +107,9 @@ def attention_stages(run: Trace, layer: int, head: int) -> Stages:
     """
     config, block = run.config, f"blocks.{layer}.attn."
     prefix = "hook_rot_" if config.pos_encoding == "rotary" else "hook_"
-    q = run[f"{block}{prefix}q"][:, head].numpy()
-    k = run[f"{block}{prefix}k"][:, head * config.n_kv_head // config.n_head].numpy()
-    raw = q @ k.T
+    q = run[f"{block}{prefix}q"][:, head]
+    k = run[f"{block}{prefix}k"][:, head * config.n_kv_head // config.n_head]
+    raw = (q @ k.T).numpy()
     scaled, bias = raw * config.scale(layer), None
     if config.pos_encoding == "alibi":
         bias = _alibi(len(run.ids), config.n_head, head)

@@ -32,12 +32,13 @@ if TYPE_CHECKING:
 Pictures = Mapping[str, bytes]  # key of a plot -> what it is sent
 Ahead = Callable[[Selection], Pictures]  # what a page's plots will show of a text
 
-PACE = 10.0  # tokens a second: where the browser draws fewer pages, each brings several
-MOST_AHEAD = 12  # tokens between two drawings of the page
+PACE = 10.0  # tokens a second
+MOST_AHEAD = 24  # tokens between two drawings of the page
+GROWTH, SLACK = 1.5, 1.05  # they become more where they took longer than the pace allows
 MOST_UNSEEN = 4  # where the browser can't show them one by one: Stop is never far behind
 MOST_BYTES = 128 * 1024  # of a plot in a frame: what is larger waits for the page
 AHEAD = "played ahead"  # in the session: what is being shown, and what comes after that
-ASKED = "last asked"  # in the session: when the browser last asked for tokens, and what the pace then owed it
+ASKED = "last asked"  # in the session: when the browser last asked for tokens
 DRAWINGS = itertools.count(1)  # of the player, in all sessions
 
 
@@ -73,7 +74,8 @@ def _go_on(ahead: Ahead | None) -> None:
     selection = _text()
     if selection is None or _over(selection):
         _end()
-    known, count, drawing = st.session_state.get(AHEAD, []), _due(), next(DRAWINGS)
+    known, drawing = st.session_state.get(AHEAD, []), next(DRAWINGS)
+    count = _due(len(known[0].tokens) if known else 1)
     chunk = _chunk(selection, count, _pictures(selection, ahead), ahead, known)
     st.session_state[AHEAD] = [chunk]
     st.session_state[SHOWING] = Showing(drawing, selection.written, chunk.tokens)
@@ -166,11 +168,12 @@ def _frame(text: Selection, pictures: Pictures) -> Frame:
     return Frame(chip.label, chip.hover(len(text.ids) - 1), chip.classes, pictures)
 
 
-def _due() -> int:
-    """How many tokens keep the pace, since the last were asked for: one, where the browser draws as fast."""
+def _due(shown: int) -> int:
+    """How many tokens until the page is drawn again, so many having been shown since the last time.
+
+    One, where the page is drawn as fast as they come. Where that takes longer, more tokens make up for it.
+    """
     now = time.monotonic()
-    then, owed = st.session_state.get(ASKED, (now, 0.0))
-    owed += (now - then) * PACE
-    due = min(max(1, int(owed)), MOST_AHEAD)
-    st.session_state[ASKED] = now, min(max(0.0, owed - due), 1.0)
-    return due
+    took, st.session_state[ASKED] = now - st.session_state.get(ASKED, now), now
+    late = took * PACE > SLACK * shown
+    return min(int(GROWTH * took * PACE), MOST_AHEAD) if late else shown

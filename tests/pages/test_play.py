@@ -18,7 +18,7 @@ SETTINGS = dict(temperature=0.8, top_k=40, seed=0)  # as the page has them
 
 @pytest.fixture(autouse=True)
 def several_at_once(monkeypatch):
-    monkeypatch.setattr(play, "_due", lambda: 5)
+    monkeypatch.setattr(play, "_due", lambda shown: 5)
 
 
 def playing(open_page, page: str, **params: str) -> Any:

@@ -4,7 +4,7 @@ const REST = 30; // ms between the last frame and the question, for clicks to co
 const EARLY = 8; // ms before its time that a frame may be shown: half of the browser's own
 const QUIET = 150; // ms of rest, after what a hand did, before the text goes on
 const players = new WeakMap(); // the component's root -> player
-let last = 0; // when a frame was shown
+let last = 0; // when a frame was to be shown
 let busy = -Infinity; // when Python was last at work, or a hand, since the hand did something
 
 function begin(root) {
@@ -38,7 +38,7 @@ function next(player) {
 
 function show(player, { label, hover, classes, pictures }) {
   player.at += 1;
-  last = performance.now();
+  last = Math.max(last + player.wait, performance.now() - player.wait / 2); // one that is late does not delay the rest
   const strip = document.querySelector(".gptviz-chips");
   if (strip) {
     const chip = document.createElement("span");
