@@ -11,7 +11,8 @@ from gptviz import GPTConfig
 from gptviz.tokenizer import train_bpe
 from gptviz.training import Options, Snapshots, grammar, train
 from tests.browser.conftest import ROOT, Serve, Visit
-from tests.browser.pages import PATIENCE, button, main
+from tests.browser.pages import PATIENCE, at_rest, button, main
+from tests.browser.plots import values
 
 TINY = "tiny: 1 layer, 2 heads, width 64".replace(" ", "+").replace(",", "%2C").replace(":", "%3A")
 
@@ -52,6 +53,54 @@ def test_keys_move_the_marker_and_play_goes_to_the_end(app: str, visit: Visit):
     button(page, "Play").click()  # from the start again, and stopped at once
     button(page, "Stop").click()
     expect(marked(page)).to_have_text("step 0", timeout=PATIENCE)
+
+
+def test_the_charts_follow_the_slider_by_themselves(app: str, visit: Visit):
+    """Python hears nothing of it; what they show is what it draws at that step. Those that are in sight, that is."""
+    page = visit(f"{app}/training?run=tried&prompt=Lily+saw+a+ball&step=1")
+    expect(marked(page)).to_have_text("step 1", timeout=PATIENCE)
+    at_rest(page)
+    drawn = shown(page)
+    page = visit(f"{app}/training?run=tried&prompt=Lily+saw+a+ball&step=2")
+    expect(marked(page)).to_have_text("step 2", timeout=PATIENCE)
+    at_rest(page)
+    assert shown(page) != drawn
+    page.set_viewport_size({"width": 1280, "height": 2000})
+    at_rest(page)
+    page.evaluate("() => { WebSocket.prototype.send = () => {}; }")
+    main(page).get_by_role("slider", name="Step").press("ArrowLeft")
+    expect(marked(page)).to_have_text("step 1", timeout=PATIENCE)
+    assert shown(page) == drawn
+
+
+def shown(page: Page) -> list[list[float]]:
+    return [values(page, "lapse_attention", 0, "z"), values(page, "lapse_next", 0, "x")]
+
+
+def test_no_place_comes_back_that_the_hand_has_left(app: str, visit: Visit):
+    page = visit(f"{app}/training?run=tried&step=3")
+    expect(marked(page)).to_have_text("step 3", timeout=PATIENCE)
+    at_rest(page)
+    page.evaluate(
+        """() => {
+          window.seen = [];
+          const look = () => {
+            const now = document.querySelector('.st-key-lapse_loss .annotation-text')?.textContent;
+            if (now && now !== window.seen.at(-1)) window.seen.push(now);
+            requestAnimationFrame(look);
+          };
+          look();
+        }"""
+    )
+    slider = main(page).get_by_role("slider", name="Step")
+    for _ in range(3):
+        slider.press("ArrowLeft")
+        page.wait_for_timeout(120)
+    expect(page).to_have_url(re.compile(r"[?&]step=0"), timeout=PATIENCE)
+    at_rest(page)
+    assert page.evaluate("window.seen") == sorted(page.evaluate("window.seen"), reverse=True)
+    expect(marked(page)).to_have_text("step 0")
+    expect(main(page).get_by_text("Step 0 ·")).to_be_visible()
 
 
 def test_the_slider_is_followed_while_it_is_dragged(app: str, visit: Visit):

@@ -20,7 +20,7 @@ from gptviz.training import Options, Snapshots, grammar, train
 from gptviz.training.live import Live
 from tests.figures.spec import array, cells, read
 
-from .conftest import chip_texts, figure
+from .conftest import _component, chip_texts, figure
 
 PAGE = Path(__file__).parents[2] / "pages" / "training.py"
 STEPS = (0, 2, 5)
@@ -92,6 +92,25 @@ def test_the_marker_follows_the_slider(open_page, lapse: Path):
         moved_to(at, step)
         for key in ("lapse_loss", "lapse_scores"):
             assert read(figure(at, key))["layout"]["annotations"][0]["text"] == f"step {step}"
+
+
+def test_what_is_sent_ahead_is_what_each_step_shows(open_page, lapse: Path):
+    at = opened(open_page, prompt="Lily saw the ball. Lily saw", lapse_layer="1")
+    places = json.loads(_component(at, "reel").bytes)["places"]
+    assert len(places) == len(STEPS)
+    for place, step in zip(places, STEPS, strict=True):
+        moved_to(at, step)
+        assert set(place) == {"lapse_loss", "lapse_scores", "lapse_attention", "lapse_next", "lapse_heads"}
+        assert all(text.encode() == _component(at, key).bytes for key, text in place.items())
+
+
+def test_what_is_sent_ahead_follows_the_chosen_head(open_page, lapse: Path):
+    at = opened(open_page, prompt="Lily saw the ball.")
+    before = json.loads(_component(at, "reel").bytes)["places"]
+    at.selectbox(key="lapse_head").set_value(1).run()
+    after = json.loads(_component(at, "reel").bytes)["places"]
+    assert before[1]["lapse_attention"] != after[1]["lapse_attention"]
+    assert before[1]["lapse_loss"] == after[1]["lapse_loss"]
 
 
 def test_the_prompt_runs_through_the_snapshots_once(open_page, lapse: Path, monkeypatch: pytest.MonkeyPatch):

@@ -2,41 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
 
 from gptviz.errors import GptvizError
-from gptviz.figures.attention import attention_heatmap, head_score_heatmap
-from gptviz.figures.next_token import next_token_bars
 from gptviz.figures.style import number
-from gptviz.figures.training import loss_curve, score_curve
 from gptviz.training.lapse import Lapse, read_lapse
 from gptviz.ui import live, state
-from gptviz.ui.components.plot import plot
+from gptviz.ui.components.reel import reel
 from gptviz.ui.components.scrubber import scrubber
 from gptviz.ui.live import part, redraw
 from gptviz.ui.markdown import literal
 from gptviz.ui.table import table
 from gptviz.ui.training.moments import Prompt, choose_prompt, moments_of, runs, version_of
+from gptviz.ui.training.pictures import KINDS, Shown, chart, every
 
 if TYPE_CHECKING:
     from gptviz.analysis.timelapse import Moment
 
 INTERVAL = 0.6  # seconds between two steps of Play
 STEP = "lapse step"  # in the session: the one that is shown
+SCRUBBER = "scrubber"
 ATTENTION, HEADS = "lapse attention", "lapse heads"  # parts of the page that follow other choices, too
-CANDIDATES = 7
-WIDEST = 560  # pixels, of the attention matrix
-KINDS = {
-    "previous_token": "previous token",
-    "induction": "induction",
-    "duplicate_token": "duplicate token",
-    "first_token": "first token",
-    "self": "self",
-}
 
 
 def show() -> None:
@@ -55,7 +45,7 @@ def show() -> None:
     except GptvizError as error:
         st.error(literal(str(error)))
         return
-    _draw(lapse, prompt, moments)
+    _draw(str(there[name]), lapse, prompt, moments)
     live.end()
 
 
@@ -66,34 +56,43 @@ def _nothing_yet() -> None:
     )
 
 
-def _draw(lapse: Lapse, prompt: Prompt, moments: list[Moment]) -> None:
+def _draw(folder: str, lapse: Lapse, prompt: Prompt, moments: list[Moment]) -> None:
     """Everything around the pictures once; the pictures again for every step."""
 
-    def now() -> Moment:
-        return moments[_chosen(lapse.steps)]
+    def shown() -> Shown:
+        chosen = st.session_state
+        looked_at = dict(layer=chosen.lapse_layer, head=chosen.lapse_head, score=chosen.lapse_score)
+        return Shown(lapse, prompt, moments, **looked_at, theme=state.theme())
 
-    part("lapse slider", lambda: _steps(lapse.steps))
-    part("lapse facts", lambda: _facts(lapse.cards[_chosen(lapse.steps)], now()))
-    _curves(lapse)
+    def at() -> int:
+        return _chosen(lapse.steps)
+
+    above = st.container()
+    part("lapse facts", lambda: _facts(lapse.cards[at()], moments[at()]))
+    curves = st.container()
     left, right = st.columns([3, 2], gap="medium")
     with left:
         _choose_head(*moments[0].patterns.shape[:2])
-        part(ATTENTION, lambda: _attention(prompt, now()))
+        pattern = st.container()
     with right:
-        st.markdown("**The next token**")
-        st.caption("What the model expects after the prompt: the likeliest of the vocabulary, whose shares sum to 1.")
-        part("lapse next", lambda: _next_token(prompt, now()))
-        st.markdown("**Logit lens**")
-        st.caption("What would come next if the model ended after a layer: its stream, read by the final norm and W_U.")
-        part("lapse lens", lambda: _lens(prompt, now()))
+        following = st.container()
     _choose_score()
-    part(HEADS, lambda: _heads(now()))
+    with curves:
+        _curves(lambda key: chart(key, shown(), at()))
+    with pattern:
+        part(ATTENTION, lambda: _attention(shown(), at()))
+    with following:
+        _following(lambda: chart("lapse_next", shown(), at()), lambda: _lens(prompt, moments[at()]))
+    part(HEADS, lambda: _heads(shown(), at()))
     _formulas()
+    part("lapse reel", lambda: reel(every(folder, version_of(lapse), shown()), key="reel", scrubber=SCRUBBER))
+    with above:
+        part("lapse slider", lambda: _steps(lapse.steps))
 
 
 def _steps(steps: list[int]) -> None:
     words, at = [f"{step:,}" for step in steps], _chosen(steps)
-    scrubber("Step", words, at, key="scrubber", on_move=lambda moved: _move(steps[moved]), interval=INTERVAL)
+    scrubber("Step", words, at, key=SCRUBBER, on_move=lambda moved: _move(steps[moved]), interval=INTERVAL)
 
 
 def _formulas() -> None:
@@ -139,27 +138,16 @@ def _facts(card: Mapping[str, Any], now: Moment) -> None:
     st.markdown(" · ".join(words) + " (nats per token)")
 
 
-def _curves(lapse: Lapse) -> None:
+def _curves(draw: Callable[[str], None]) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**How wrong it is**")
         st.caption("Loss by step. It falls in stretches: first how frequent tokens are, then what follows what.")
-        part("lapse losses", lambda: _loss(lapse))
+        part("lapse losses", lambda: draw("lapse_loss"))
     with right:
         st.markdown("**Which heads have formed**")
         st.caption("The best head’s score on random tokens that come twice. Induction builds on a previous-token head.")
-        part("lapse scores", lambda: _scores(lapse))
-
-
-def _loss(lapse: Lapse) -> None:
-    step = lapse.steps[_chosen(lapse.steps)]
-    figure = loss_curve(lapse.losses(), theme=state.theme(), marker=step, log=True)
-    plot(figure, key="lapse_loss", alt="Training and validation loss by step, with a marker at the step shown.")
-
-
-def _scores(lapse: Lapse) -> None:
-    figure = score_curve(lapse.scores(), theme=state.theme(), marker=lapse.steps[_chosen(lapse.steps)])
-    plot(figure, key="lapse_scores", alt="Best previous-token and induction score by step, with a marker.")
+        part("lapse scores", lambda: draw("lapse_scores"))
 
 
 def _choose_head(layers: int, heads: int) -> None:
@@ -170,24 +158,19 @@ def _choose_head(layers: int, heads: int) -> None:
         st.selectbox("Head", range(heads), key="lapse_head", **then)
 
 
-def _attention(prompt: Prompt, now: Moment) -> None:
-    layer, head = st.session_state.lapse_layer, st.session_state.lapse_head
-    pattern = now.patterns[layer, head]
-    hidden = np.triu(np.ones_like(pattern, dtype=bool), 1) & (pattern == 0)
-    figure = attention_heatmap(pattern, prompt.labels, theme=state.theme(), masked=hidden)
-    beyond = max(0, figure.layout.width - WIDEST)
-    size = {"width": figure.layout.width - beyond, "height": figure.layout.height - beyond}
-    figure.layout.update({**size, "uirevision": str(len(prompt.ids))})
-    plot(figure, key="lapse_attention", alt=f"Layer {layer}, head {head}: attention of every query to every key.")
-    error = float(np.abs(pattern.sum(1) - 1).max())
+def _attention(shown: Shown, at: int) -> None:
+    chart("lapse_attention", shown, at)
+    error = float(np.abs(shown.moments[at].patterns[shown.layer, shown.head].sum(1) - 1).max())
     st.caption(f"Check: every row sums to 1; the largest error is {number(error)}.")
 
 
-def _next_token(prompt: Prompt, now: Moment) -> None:
-    best = np.argsort(-now.probs, kind="stable")[:CANDIDATES]
-    labels = [prompt.names[i] for i in best]
-    figure = next_token_bars(labels, now.probs[best], theme=state.theme())
-    plot(figure, key="lapse_next", alt="The most likely next tokens and their probabilities, as bars.")
+def _following(draw: Callable[[], None], lens: Callable[[], None]) -> None:
+    st.markdown("**The next token**")
+    st.caption("What the model expects after the prompt: the likeliest of the vocabulary, whose shares sum to 1.")
+    part("lapse next", draw)
+    st.markdown("**Logit lens**")
+    st.caption("What would come next if the model ended after a layer: its stream, read by the final norm and W_U.")
+    part("lapse lens", lens)
 
 
 def _lens(prompt: Prompt, now: Moment) -> None:
@@ -214,12 +197,9 @@ def _choose_score() -> None:
     )
 
 
-def _heads(now: Moment) -> None:
-    kind, cell = st.session_state.lapse_score, (st.session_state.lapse_layer, st.session_state.lapse_head)
-    scores = now.scores[kind]
-    if np.isnan(scores).all():
+def _heads(shown: Shown, at: int) -> None:
+    if not shown.measured:
         st.info("This prompt has no place for it, so there is nothing to measure: it takes repeated words.")
         return
     st.caption("How much of each head’s attention goes there, mean over the positions that have such a token.")
-    figure = head_score_heatmap(scores, theme=state.theme(), name=KINDS[kind], selected=cell)
-    plot(figure, key="lapse_heads", alt=f"{KINDS[kind]} score of every head.")
+    chart("lapse_heads", shown, at)

@@ -43,7 +43,7 @@ function start(root) {
     host.inSight = isIntersecting;
     if (isIntersecting) host.wanted?.();
   });
-  document.addEventListener("gptviz-played", () => played(host), { signal });
+  for (const over of ["gptviz-played", "gptviz-arrived"]) document.addEventListener(over, () => settle(host), { signal });
   host.sight.observe(frame);
   hosts.set(root, host);
   return host;
@@ -113,6 +113,11 @@ function background(host) {
 // The player says so. Until it is over the text only grows, even where a late drawing is behind a frame.
 function playing() {
   return document.documentElement.classList.contains("gptviz-playing");
+}
+
+// A scrubber says so: its place is shown already, and Python still draws one that it has left.
+function isAhead() {
+  return document.documentElement.classList.contains("gptviz-ahead");
 }
 
 // How far the axes go: a zoom lasts while a matrix grows, and ends where it might show what is gone.
@@ -330,13 +335,13 @@ function replace(host, { plot, z, alt }) {
   show(host, { text: swap(other, JSON.stringify(options.alt), JSON.stringify(alt)), behind: null });
 }
 
-// The player's next frame: the figure that Python will send.
+// The next frame, of a player or a reel: the figure that Python will send.
 function turn(host, { plot, text }) {
   if (plot === host.key && host.inSight) show(host, { text, behind: null });
 }
 
-// Play is over: what Python sent last is what holds.
-function played(host) {
+// That is over: what Python sent last is what holds.
+function settle(host) {
   host.wanted?.();
   if (host.python) show(host, host.python);
 }
@@ -358,6 +363,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const host = hosts.get(parentElement) ?? start(parentElement);
   host.send = (click) => setTriggerValue("click", click);
   host.python = split(data);
-  show(host, host.python);
+  if (!isAhead() || !host.drawn) show(host, host.python);
   return () => leave(parentElement);
 }

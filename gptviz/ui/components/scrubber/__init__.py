@@ -32,6 +32,6 @@ def scrubber(
     """
     drawing = f"{key}.drawing"
     st.session_state[drawing] = st.session_state.get(drawing, 0) + 1
-    known = {"label": label, "words": list(words), "at": at, "interval": interval}
+    known = {"key": key, "label": label, "words": list(words), "at": at, "interval": interval}
     data = json.dumps(known | {"drawing": st.session_state[drawing]}).encode()
     _mount(key=key, data=data, on_move_change=keep(key, "move", on_move))

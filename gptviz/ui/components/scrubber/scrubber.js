@@ -19,7 +19,7 @@ function start(root) {
   const scrubber = { frame, button, range, output: element("output", frame) };
   range.addEventListener("input", () => {
     stop(scrubber);
-    ask(scrubber);
+    move(scrubber);
   });
   button.addEventListener("click", () => (scrubber.timer ? stop(scrubber) : play(scrubber)));
   scrubbers.set(root, scrubber);
@@ -33,6 +33,22 @@ function name(scrubber) {
   scrubber.output.textContent = `${scrubber.known.label} ${words}`;
   scrubber.button.textContent = scrubber.timer ? "■ Stop" : "▶ Play";
   scrubber.button.setAttribute("aria-label", scrubber.timer ? "Stop" : "Play");
+}
+
+// A reel may have the place's charts: until Python has drawn it, they show that, and nothing that comes late.
+function move(scrubber) {
+  const { range, known } = scrubber;
+  const detail = { scrubber: known.key, at: Number(range.value) };
+  const place = new CustomEvent("gptviz-place", { detail, cancelable: true });
+  if (!document.dispatchEvent(place)) document.documentElement.classList.add("gptviz-ahead");
+  ask(scrubber);
+}
+
+// Once the charts of the same run have been given theirs, too.
+function arrived({ known, range }) {
+  if (range.isConnected && known.at !== Number(range.value)) return; // the hand has gone on
+  document.documentElement.classList.remove("gptviz-ahead");
+  document.dispatchEvent(new CustomEvent("gptviz-arrived"));
 }
 
 function ask(scrubber) {
@@ -51,7 +67,7 @@ function play(scrubber) {
   const { range, known } = scrubber;
   if (range.value === range.max) range.value = 0;
   scrubber.timer = setInterval(() => step(scrubber), known.interval * 1000);
-  ask(scrubber);
+  move(scrubber);
 }
 
 function step(scrubber) {
@@ -60,7 +76,7 @@ function step(scrubber) {
   if (scrubber.waiting) return; // the page is still drawing: no place is passed over
   range.value = Number(range.value) + 1;
   if (range.value === range.max) stop(scrubber);
-  ask(scrubber);
+  move(scrubber);
 }
 
 function stop(scrubber) {
@@ -81,6 +97,7 @@ function update(scrubber, known) {
     range.value = known.at;
     scrubber.asked = known.at;
   }
+  requestAnimationFrame(() => arrived(scrubber));
   ask(scrubber);
 }
 
@@ -88,4 +105,5 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const scrubber = scrubbers.get(parentElement) ?? start(parentElement);
   scrubber.send = (at) => setTriggerValue("move", at);
   update(scrubber, JSON.parse(new TextDecoder().decode(data)));
+  return () => setTimeout(() => parentElement.isConnected || arrived(scrubber));
 }
