@@ -73,6 +73,24 @@ def test_the_charts_follow_the_slider_by_themselves(app: str, visit: Visit):
     assert shown(page) == drawn
 
 
+def test_the_charts_that_follow_are_those_of_the_chosen_head(app: str, visit: Visit):
+    link = f"{app}/training?run=tried&prompt=Lily+saw+a+ball"
+    page = visit(f"{link}&step=1&lapse_head=1", height=2000)
+    expect(marked(page)).to_have_text("step 1", timeout=PATIENCE)
+    drawn = shown(at_rest(page))
+    page = visit(f"{link}&step=2", height=2000)
+    expect(marked(page)).to_have_text("step 2", timeout=PATIENCE)
+    at_rest(page)
+    main(page).get_by_role("combobox", name="Head").click()
+    page.get_by_role("option", name="1").click()
+    expect(main(page).get_by_role("img", name="Layer 0, head 1")).to_be_visible(timeout=PATIENCE)
+    at_rest(page)
+    page.evaluate("() => { WebSocket.prototype.send = () => {}; }")
+    main(page).get_by_role("slider", name="Step").press("ArrowLeft")
+    expect(marked(page)).to_have_text("step 1", timeout=PATIENCE)
+    assert shown(page) == drawn
+
+
 def shown(page: Page) -> list[list[float]]:
     return [values(page, "lapse_attention", 0, "z"), values(page, "lapse_next", 0, "x")]
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 INTERVAL = 0.6  # seconds between two steps of Play
 STEP = "lapse step"  # in the session: the one that is shown
 SCRUBBER = "scrubber"
-ATTENTION, HEADS = "lapse attention", "lapse heads"  # parts of the page that follow other choices, too
+ATTENTION, HEADS, REEL = "lapse attention", "lapse heads", "lapse reel"  # parts that follow other choices, too
 
 
 def show() -> None:
@@ -85,7 +85,7 @@ def _draw(folder: str, lapse: Lapse, prompt: Prompt, moments: list[Moment]) -> N
         _following(lambda: chart("lapse_next", shown(), at()), lambda: _lens(prompt, moments[at()]))
     part(HEADS, lambda: _heads(shown(), at()))
     _formulas()
-    part("lapse reel", lambda: reel(every(folder, version_of(lapse), shown()), key="reel", scrubber=SCRUBBER))
+    part(REEL, lambda: reel(every(folder, version_of(lapse), shown()), key="reel", scrubber=SCRUBBER))
     with above:
         part("lapse slider", lambda: _steps(lapse.steps))
 
@@ -152,7 +152,7 @@ def _curves(draw: Callable[[str], None]) -> None:
 
 def _choose_head(layers: int, heads: int) -> None:
     st.markdown("**One head’s attention**")
-    then: dict[str, Any] = dict(bind="query-params", width=120, on_change=redraw, args=(ATTENTION, HEADS))
+    then: dict[str, Any] = dict(bind="query-params", width=120, on_change=redraw, args=(ATTENTION, HEADS, REEL))
     with st.container(horizontal=True):
         st.selectbox("Layer", range(layers), key="lapse_layer", **then)
         st.selectbox("Head", range(heads), key="lapse_head", **then)
@@ -193,7 +193,7 @@ def _choose_score() -> None:
         format_func=KINDS.__getitem__,
         width=220,
         on_change=redraw,
-        args=(HEADS,),
+        args=(HEADS, REEL),
     )
 
 
