@@ -21,7 +21,7 @@ from gptviz.ui.components.plot import payload
 from gptviz.ui.live import alone, part, redraw
 from gptviz.ui.numbers import vocabulary
 from gptviz.ui.played import PLAYER, SHOWING, Showing, hear
-from gptviz.ui.prompt import token_chips
+from gptviz.ui.prompt import length, token_chips
 from gptviz.ui.selection import Selection, select
 from gptviz.ui.switch import stay
 from gptviz.ui.transport import ALT, KEY, LONGEST_PLAY, bars, settings
@@ -79,7 +79,8 @@ def _go_on(ahead: Ahead | None) -> None:
     chunk = _chunk(selection, count, _pictures(selection, ahead), ahead, known)
     st.session_state[AHEAD] = [chunk]
     st.session_state[SHOWING] = Showing(drawing, selection.written, chunk.tokens)
-    player(chunk.frames, drawing=drawing, key=PLAYER, pace=PACE, on_shown=_shown)
+    address = state.in_address(selection.written + chunk.tokens)
+    player(chunk.frames, drawing=drawing, key=PLAYER, pace=PACE, address=address, on_shown=_shown)
     following, last = selection.after(chunk.tokens), chunk.frames[-1]
     if not _over(following):  # while the browser shows these
         drawn = last.pictures if last else _pictures(following, ahead)
@@ -165,7 +166,7 @@ def _pictures(text: Selection, ahead: Ahead | None) -> Pictures:
 
 def _frame(text: Selection, pictures: Pictures) -> Frame:
     chip = token_chips(text)[-1]
-    return Frame(chip.label, chip.hover(len(text.ids) - 1), chip.classes, pictures)
+    return Frame(chip.label, chip.hover(len(text.ids) - 1), chip.classes, length(text), pictures)
 
 
 def _due(shown: int) -> int:

@@ -10,6 +10,7 @@ from gptviz.ui.live import redraw
 from gptviz.ui.markdown import literal
 from gptviz.ui.selection import Selection
 
+LENGTH = "text_length"  # where the page says how long the text is
 EXAMPLES = {
     "A story begins": state.PROMPT,
     "Who is meant": "Lily and Ben went to the park. Lily said to",
@@ -91,9 +92,16 @@ def token_chips(selection: Selection) -> list[chips.Chip]:
     return chips.chips(selection.labels, tokenizer.pieces(ids), ids, kinds)
 
 
+def length(selection: Selection) -> str:
+    """How many tokens the model sees, in words."""
+    seen, size = len(selection.ids), selection.config.block_size
+    return f"{seen} of at most {size:,} tokens (block_size), {selection.generated} of them generated."
+
+
 def _say_length(selection: Selection, text: str) -> None:
     size, seen, total = selection.config.block_size, len(selection.ids), len(selection.whole)
-    st.caption(f"{seen} of at most {size:,} tokens (block_size), {selection.generated} of them generated.")
+    with st.container(key=LENGTH):
+        st.caption(length(selection))
     kept_first = selection.ids[0] == selection.config.bos_token_id
     unread = len(text) - len(state.end_of(text))
     if total > seen or unread:

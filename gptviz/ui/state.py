@@ -197,10 +197,19 @@ def write_url() -> bool:
     if st.session_state.playing and 0 <= since < SELDOM:
         return True
     st.session_state["in address"] = len(generated)
-    fits = len(prompt.encode("utf-8", "replace")) * 3 + 6 * len(generated) < LONGEST_URL
+    fits = _fits(generated)
     _set("prompt", prompt if fits and prompt != PROMPT else None)
-    _set("generated", ".".join(map(str, generated)) if fits and generated else None)
+    _set("generated", in_address(generated) or None)
     return fits
+
+
+def in_address(generated: tuple[int, ...]) -> str:
+    """As the address names these tokens; empty where there are none, and where it would be too long."""
+    return ".".join(map(str, generated)) if _fits(generated) else ""
+
+
+def _fits(generated: tuple[int, ...]) -> bool:
+    return len(st.session_state.prompt.encode("utf-8", "replace")) * 3 + 6 * len(generated) < LONGEST_URL
 
 
 def _set(name: str, value: str | None) -> None:

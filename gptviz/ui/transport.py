@@ -14,6 +14,7 @@ from gptviz.figures.next_token import next_token_bars
 from gptviz.figures.style import Theme
 from gptviz.ui import state
 from gptviz.ui.components.plot import plot
+from gptviz.ui.components.presses import count_presses, presses
 from gptviz.ui.live import part, redraw, resample
 from gptviz.ui.numbers import vocabulary
 from gptviz.ui.played import hear
@@ -99,6 +100,7 @@ def _transport() -> None:
         _button("Stop", "stop", not playing, _play, False)
         _button("Back", "undo", not generated, _back)
         _button("Reset", "restart_alt", not generated, state.forget_generated)
+    count_presses("step", "back")
     if full:
         st.caption(f"{LONGEST_PLAY} tokens are as far as Play goes. Step still adds one; Reset starts again.")
 
@@ -118,16 +120,19 @@ def _append() -> int | None:
 
 
 def _step() -> None:
-    _append()
-    if 1 < len(st.session_state.generated) < LONGEST_PLAY:  # else other buttons come on or go off
+    before = len(st.session_state.generated)
+    for _ in range(presses("step")):
+        _append()
+    if before and len(st.session_state.generated) < LONGEST_PLAY:  # else other buttons come on or go off
         redraw()
 
 
 def _back() -> None:
     hear()
     played, st.session_state.playing = st.session_state.playing, False
-    st.session_state.generated = st.session_state.generated[:-1]
-    if st.session_state.generated and not played and len(st.session_state.generated) != LONGEST_PLAY - 1:
+    before, after = len(st.session_state.generated), st.session_state.generated[: -presses("back")]
+    st.session_state.generated = after
+    if after and not played and before < LONGEST_PLAY:
         redraw()
 
 

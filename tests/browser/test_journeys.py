@@ -70,6 +70,48 @@ def test_step_back_and_reset(app, visit: Visit):
     assert chips(page) == before
 
 
+def test_every_press_counts(app, visit: Visit):
+    """However quickly they follow each other: Streamlit makes one of those that it has not yet answered."""
+    page = ready(visit(f"{app}/attention?prompt=Once+upon"))
+    for _ in range(10):
+        button(page, "Step").click(no_wait_after=True)
+    expect(page.locator(".chip.generated")).to_have_count(10, timeout=PATIENCE)
+    at_rest(page)
+    for _ in range(4):
+        button(page, "Back").click(no_wait_after=True)
+    expect(page.locator(".chip.generated")).to_have_count(6, timeout=PATIENCE)
+    at_rest(page)
+    assert added(page) == written_by_steps("Once upon", 6)
+
+
+def test_while_it_plays_the_page_says_how_long_the_text_is(app, visit: Visit):
+    """And so does the address, but for the last few tokens: who reloads the page goes on from there."""
+    page = ready(visit(f"{app}/?prompt=Once+upon"))
+    before = len(chips(page))
+    button(page, "Play").click()
+    seen = [(0, "", 0)]
+    while seen[-1][0] < 20:
+        page.wait_for_timeout(100)
+        seen += [
+            page.evaluate(
+                """() => [document.querySelectorAll('.chip.generated').length,
+                     document.querySelector('.st-key-text_length').innerText,
+                     (new URL(location.href).searchParams.get('generated') ?? '').split('.').length]"""
+            )
+        ]
+    frames = [(count, words) for count, words, _ in seen if words.endswith("\u2060")]
+    assert frames
+    for count, words in frames:
+        assert words.startswith(f"{before + count} of at most 128 tokens (block_size), {count} of them generated.")
+    count, _, named = seen[-1]
+    assert count - 8 < named <= count
+    button(page, "Reset").click()
+    expect(page.locator(".chip.generated")).to_have_count(0, timeout=PATIENCE)
+    expect(page.locator(".st-key-text_length")).to_have_text(
+        f"{before} of at most 128 tokens (block_size), 0 of them generated."
+    )
+
+
 def test_play_writes_on_and_stop_stops_it(app, visit: Visit):
     page = ready(visit(f"{app}/attention"))
     node = page.locator(".st-key-attention_heatmap .js-plotly-plot").element_handle()

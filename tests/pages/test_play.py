@@ -58,6 +58,7 @@ def test_every_frame_is_what_the_page_would_show(open_page, params):
             assert_same(Drawn(json.dumps(json.loads(text)["figure"])), figure(whole, key))
         chip = chip_html(whole).rpartition("<span")[2]
         assert all(frame[part] in chip for part in ("label", "classes", "hover"))
+        assert frame["length"] in [caption.value for caption in whole.caption]
 
 
 def following(at, params) -> list[gptviz.Step]:

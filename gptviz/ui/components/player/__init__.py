@@ -15,24 +15,33 @@ _mount = st.components.v2.component("gptviz_player", js=(HERE / "player.js").rea
 
 
 class Frame(NamedTuple):
-    """One more token: its chip at the end of the prompt's, and what plots show then."""
+    """One more token: its chip at the end of the prompt's, and what the page says and its plots show then."""
 
     label: str
     hover: str
     classes: str
+    length: str  # how long the text is, in words
     pictures: Mapping[str, bytes]  # key of a plot -> the text that `plot` sends
 
 
 def player(
-    frames: Sequence[Frame | None], *, drawing: int, key: str, pace: float, on_shown: Callable[[], None]
+    frames: Sequence[Frame | None],
+    *,
+    drawing: int,
+    key: str,
+    pace: float,
+    address: str,
+    on_shown: Callable[[], None],
 ) -> None:
     """Show the frames, at most `pace` a second; None shows nothing and takes no time.
 
-    drawing: a number that no other has had. on_shown is called once for each of them, when all frames have been shown,
-    or fewer where a key or a click came in between. It should see to it that the page is drawn as the last of those,
-    and this again.
+    drawing: a number that no other has had. address: how the page's address names all that has been generated once
+    they are shown, for one who reloads; empty where it names nothing. on_shown is called once for each drawing, when
+    all frames have been shown, or fewer where a key or a click came in between. It should see to it that the page is
+    drawn as the last of those, and this again.
     """
-    spec = {"drawing": drawing, "pace": pace, "frames": [frame and _plain(frame) for frame in frames]}
+    plain = [frame and _plain(frame) for frame in frames]
+    spec = {"drawing": drawing, "pace": pace, "address": address, "frames": plain}
     _mount(key=key, data=orjson.dumps(spec), on_shown_change=on_shown)
 
 

@@ -2,9 +2,12 @@
 
 const REST = 30; // ms between the last frame and the question, for clicks to come through
 const EARLY = 8; // ms before its time that a frame may be shown: half of the browser's own
+const SELDOM = 300; // ms at least between two addresses
 const QUIET = 150; // ms of rest, after what a hand did, before the text goes on
+const OURS = "\u2060"; // at the end of words that are not Python's: it has no width
 const players = new WeakMap(); // the component's root -> player
 let last = 0; // when a frame was to be shown
+let noted = 0; // when the address was written
 let busy = -Infinity; // when Python was last at work, or a hand, since the hand did something
 
 function begin(root) {
@@ -14,12 +17,12 @@ function begin(root) {
 }
 
 // What the page has drawn since is what was shown: until then the chips stay.
-function take(player, { drawing, pace, frames }) {
+function take(player, { drawing, pace, frames, address }) {
   const { chips } = player;
   requestAnimationFrame(() => chips.forEach((chip) => chip.remove()));
   const owed = (frames.length * 1000) / pace - (performance.now() - last); // drawing the page took some of it
   const wait = Math.min(1000 / pace, Math.max(0, owed / frames.length));
-  Object.assign(player, { drawing, frames, wait, at: 0, chips: [], asked: false });
+  Object.assign(player, { drawing, frames, address, wait, at: 0, chips: [], asked: false });
 }
 
 function next(player) {
@@ -36,7 +39,7 @@ function next(player) {
   });
 }
 
-function show(player, { label, hover, classes, pictures }) {
+function show(player, { label, hover, classes, length, pictures }) {
   player.at += 1;
   last = Math.max(last + player.wait, performance.now() - player.wait / 2); // one that is late does not delay the rest
   const strip = document.querySelector(".gptviz-chips");
@@ -48,10 +51,34 @@ function show(player, { label, hover, classes, pictures }) {
     chip.textContent = label;
     strip.append(chip);
     player.chips.push(chip);
+    say(player, length);
   }
   for (const [plot, text] of Object.entries(pictures)) {
     document.dispatchEvent(new CustomEvent("gptviz-frame", { detail: { plot, text } }));
   }
+  note(player);
+}
+
+// In React's own text node, where it will set what Python says next, unless that is what it said last.
+function say(player, words) {
+  const node = document.querySelector(".st-key-text_length p")?.firstChild;
+  if (!node) return;
+  if (!node.nodeValue.endsWith(OURS)) player.said = { node, python: node.nodeValue };
+  node.nodeValue = words + OURS;
+}
+
+function unsay({ said }) {
+  if (said?.node.nodeValue.endsWith(OURS)) said.node.nodeValue = said.python;
+}
+
+// Without an entry in the browser's history: for one who reloads.
+function note({ address, frames, at }) {
+  if (!address || performance.now() - noted < SELDOM) return;
+  noted = performance.now();
+  const ids = address.split(".");
+  const url = new URL(location.href);
+  url.searchParams.set("generated", ids.slice(0, ids.length - (frames.length - at)).join("."));
+  history.replaceState(history.state, "", url);
 }
 
 // What a hand did may end all this, or change what is to be shown: until that is settled, nothing is.
@@ -75,6 +102,7 @@ function ask(player) {
 // Others learn from the class that it plays, and from this event that it is over.
 function end(player) {
   player.chips.forEach((chip) => chip.remove());
+  unsay(player);
   document.documentElement.classList.remove("gptviz-playing");
   document.dispatchEvent(new CustomEvent("gptviz-played"));
 }
