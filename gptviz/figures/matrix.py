@@ -121,9 +121,11 @@ def draw(
     cells = {"type": "heatmap", **_coloured(scale), **words, **drawn, **(more or {})}
     size = _side(len(x.labels), cell), _side(len(y.labels), cell)
     layout = _layout(x, y, size, title)
-    if square:
+    blank_cells = np.isnan(values)
+    bare = blank_cells.all(0).any() or blank_cells.all(1).any()  # plotly.js would show a part of it as it grows
+    if square and not bare:
         layout["yaxis"]["scaleanchor"] = "x"
-    if np.isnan(values).any():
+    if blank_cells.any():
         layout["images"] = [_hatch(size, theme)]
     return style.figure([cells, _colour_bar_carrier(scale)], layout, theme)
 

@@ -151,6 +151,21 @@ def test_every_generated_token_joins_the_matrix_by_itself(app, visit: Visit):
     assert matrix.evaluate("node => node.mine")
 
 
+@pytest.mark.parametrize("options", ["", "&hide_first=true", "&causal=false&hide_first=true"])
+def test_the_whole_matrix_is_in_sight_as_it_grows(app, visit: Visit, options):
+    """Also where its first row and column are blank."""
+    page = ready(visit(f"{app}/attention?prompt=Once+upon{options}"))
+    for count in (1, 2, 3):
+        button(page, "Step").click()
+        expect(page.locator(".chip.generated")).to_have_count(count, timeout=PATIENCE)
+        at_rest(page)
+    shown = chart(page, "attention_heatmap").evaluate(
+        """({_fullLayout: {xaxis, yaxis}}) => [xaxis, yaxis].flatMap(({range, domain}) => [range, domain])"""
+    )
+    end = len(chips(page)) - 0.5
+    assert shown == [[-0.5, end], [0, 1], [end, -0.5], [0, 1]]
+
+
 @pytest.mark.parametrize("at_once", [True, False])
 def test_stop_keeps_what_was_on_screen(app, visit: Visit, at_once):
     """Also where the hand's two messages reach the server as one: pressed and let go while the browser was busy.
