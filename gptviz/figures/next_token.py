@@ -75,7 +75,7 @@ def _layout(shown: list[str], legend: str, theme: Theme) -> dict:
         "margin": {"l": 7 * max(map(len, shown)) + 24, "r": 104, "t": 32, "b": 80},
         "bargap": 0.25,
         "showlegend": False,
-        "xaxis": {"title": {"text": legend}, "automargin": False, "rangemode": "tozero", "nticks": 5, "showline": True},
+        "xaxis": {"title": {"text": legend}, "automargin": False, "rangemode": "tozero", "nticks": 4, "showline": True},
         "yaxis": {
             "automargin": False,
             "autorange": "reversed",
