@@ -95,7 +95,7 @@ def test_the_minimal_decoder_reaches_its_bar_and_goes_on_with_a_story(minimal):
     assert minimal.tokenizer.decode([step.token]) == " time"
 
 
-FAMILY = {f"stories-{encoding}": {"pos_encoding": encoding} for encoding in ("rotary", "sinusoidal", "alibi")}
+FAMILY = {f"stories-{encoding}": {"pos_encoding": encoding} for encoding in ("rotary", "sinusoidal", "alibi", "none")}
 FAMILY["stories-uncausal"] = {"causal": False}
 STEPS = 1900
 
@@ -123,7 +123,7 @@ def test_the_app_finds_the_counterpart(name):
     assert library.counterpart("stories", config.causal, config.pos_encoding) == name
 
 
-@pytest.mark.parametrize("name", ["stories-rotary", "stories-sinusoidal", "stories-alibi"])
+@pytest.mark.parametrize("name", [f"stories-{encoding}" for encoding in ("rotary", "sinusoidal", "alibi", "none")])
 def test_a_counterpart_reaches_its_bar(name):
     assert gptviz.load(name).card["validation"]["bits_per_byte"] <= 1.05
 
