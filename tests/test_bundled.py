@@ -96,7 +96,7 @@ def test_the_minimal_decoder_reaches_its_bar_and_goes_on_with_a_story(minimal):
 
 
 FAMILY = {f"stories-{encoding}": {"pos_encoding": encoding} for encoding in ("rotary", "sinusoidal", "alibi", "none")}
-FAMILY["stories-uncausal"] = {"causal": False}
+FAMILY |= {"stories-uncausal": {"causal": False}, "stories-learned": {}}
 STEPS = 1900
 
 
@@ -123,7 +123,14 @@ def test_the_app_finds_the_counterpart(name):
     assert library.counterpart("stories", config.causal, config.pos_encoding) == name
 
 
-@pytest.mark.parametrize("name", [f"stories-{encoding}" for encoding in ("rotary", "sinusoidal", "alibi", "none")])
+def test_the_others_are_compared_with_the_twin_that_saw_as_much():
+    assert library.counterpart("stories-rotary", True, "learned") == "stories-learned"
+    assert library.counterpart("stories-uncausal", True, "learned") == "stories-learned"
+
+
+@pytest.mark.parametrize(
+    "name", [f"stories-{encoding}" for encoding in ("learned", "rotary", "sinusoidal", "alibi", "none")]
+)
 def test_a_counterpart_reaches_its_bar(name):
     assert gptviz.load(name).card["validation"]["bits_per_byte"] <= 1.05
 
