@@ -121,7 +121,7 @@ def _append() -> int | None:
 
 def _step() -> None:
     before = len(st.session_state.generated)
-    for _ in range(presses("step")):
+    for _ in presses("step"):
         _append()
     if before and len(st.session_state.generated) < LONGEST_PLAY:  # else other buttons come on or go off
         redraw()
@@ -130,9 +130,10 @@ def _step() -> None:
 def _back() -> None:
     hear()
     played, st.session_state.playing = st.session_state.playing, False
-    before, after = len(st.session_state.generated), st.session_state.generated[: -presses("back")]
-    st.session_state.generated = after
-    if after and not played and before < LONGEST_PLAY:
+    before = len(st.session_state.generated)
+    for _ in presses("back"):
+        st.session_state.generated = st.session_state.generated[:-1]
+    if st.session_state.generated and not played and before < LONGEST_PLAY:
         redraw()
 
 

@@ -91,6 +91,16 @@ def test_the_charts_that_follow_are_those_of_the_chosen_head(app: str, visit: Vi
     assert shown(page) == drawn
 
 
+def test_play_that_is_stopped_at_once_leaves_the_charts_to_python(app: str, visit: Visit):
+    page = visit(f"{app}/training?run=tried&prompt=Lily+saw+a+ball&step=0")
+    expect(marked(page)).to_have_text("step 0", timeout=PATIENCE)
+    at_rest(page)
+    main(page).get_by_role("button", name="Play").evaluate("button => { button.click(); button.click(); }")
+    main(page).get_by_role("combobox", name="Head").click()
+    page.get_by_role("option", name="1").click()
+    expect(main(page).get_by_role("img", name="Layer 0, head 1")).to_be_visible(timeout=PATIENCE)
+
+
 def shown(page: Page) -> list[list[float]]:
     return [values(page, "lapse_attention", 0, "z"), values(page, "lapse_next", 0, "x")]
 

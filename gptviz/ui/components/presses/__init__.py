@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import streamlit as st
@@ -20,11 +21,16 @@ def count_presses(*buttons: str) -> None:
     _mount(key=TOLD, data=json.dumps(buttons).encode())
 
 
-def presses(button: str) -> int:
-    """For how many presses the button's callback was called, at least one; to be asked once in it."""
+def presses(button: str) -> Iterator[None]:
+    """Once for each press that the button's callback is called for, at least once.
+
+    A press counts when its turn is over: the callback may be cut off, and then the next one makes up for it.
+    """
     told = (st.session_state.get(TOLD) or {}).get("counts") or {}
     if button not in told:
-        return 1
-    counted = st.session_state.setdefault(COUNTED, {})
-    before, counted[button] = counted.get(button, 0), int(told[button])
-    return min(max(1, counted[button] - before), MOST)
+        yield
+        return
+    counted, now = st.session_state.setdefault(COUNTED, {}), int(told[button])
+    for press in range(max(now - MOST, min(counted.get(button, 0), now - 1)), now):
+        yield
+        counted[button] = press + 1

@@ -5,7 +5,7 @@ const counts = {}; // key of a button -> its presses since the page was loaded
 export default function ({ data, setStateValue }) {
   const keys = JSON.parse(new TextDecoder().decode(data));
   const hear = ({ target }) => {
-    const button = target.closest("button");
+    const button = target.closest?.("button");
     const key = button && keys.find((key) => button.closest(`.st-key-${key}`));
     if (!key) return;
     counts[key] = (counts[key] ?? 0) + 1;

@@ -38,9 +38,10 @@ function name(scrubber) {
 // A reel may have the place's charts: until Python has drawn it, they show that, and nothing that comes late.
 function move(scrubber) {
   const { range, known } = scrubber;
-  const detail = { scrubber: known.key, at: Number(range.value) };
-  const place = new CustomEvent("gptviz-place", { detail, cancelable: true });
-  if (!document.dispatchEvent(place)) document.documentElement.classList.add("gptviz-ahead");
+  const at = Number(range.value);
+  const place = new CustomEvent("gptviz-place", { detail: { scrubber: known.key, at }, cancelable: true });
+  const shown = !document.dispatchEvent(place);
+  if (shown && at !== known.at) document.documentElement.classList.add("gptviz-ahead");
   ask(scrubber);
 }
 
