@@ -92,7 +92,7 @@ def test_the_charts_that_follow_are_those_of_the_chosen_head(app: str, visit: Vi
 
 
 def test_play_that_is_stopped_at_once_leaves_the_charts_to_python(app: str, visit: Visit):
-    page = visit(f"{app}/training?run=tried&prompt=Lily+saw+a+ball&step=0")
+    page = visit(f"{app}/training?run=tried&prompt=Lily+saw+a+ball&step=0", height=2000)
     expect(marked(page)).to_have_text("step 0", timeout=PATIENCE)
     at_rest(page)
     main(page).get_by_role("button", name="Play").evaluate("button => { button.click(); button.click(); }")
