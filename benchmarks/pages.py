@@ -173,6 +173,11 @@ def measure(url: str, repeats: int, seconds: float) -> None:
             spread = f"{statistics.median(times):5.0f} ms (min {min(times):.0f})"
             print(f"{name or 'overview':16} {spread:>22} {size:6.0f} {rates[0]:16.1f} {rates[1]:8.1f}", flush=True)
             page.close()
+        page = browser.new_page(viewport={"width": 1280, "height": 2400})
+        open_page(page, url, "attention")
+        rates = play(page, seconds)
+        print(f"{'attention, 2,400 px of it in sight':46} {rates[0]:16.1f} {rates[1]:8.1f}", flush=True)
+        page.close()
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         charts, everything = lapse_step(page, url, repeats)
         print(f"time-lapse, one step: charts {charts:.0f} ms, all that is written {everything:.0f} ms")
