@@ -9,6 +9,7 @@ from gptviz.ui.components.wellformed import keep_text_well_formed
 from gptviz.ui.live import redraw
 from gptviz.ui.markdown import literal
 from gptviz.ui.selection import Selection
+from gptviz.ui.transport import follow_text
 
 LENGTH = "text_length"  # where the page says how long the text is
 EXAMPLES = {
@@ -36,10 +37,8 @@ def _type() -> None:
     """Another prompt: what was generated after the old one goes, and with it what Back and Reset do."""
     if not state.changed("prompt"):
         return
-    generated = st.session_state.generated
     state.forget_generated()
-    if not generated:
-        redraw()
+    follow_text()
 
 
 def show_tokens(selection: Selection | None) -> None:

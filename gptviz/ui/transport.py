@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from gptviz import Step
 
 LONGEST_PLAY = 400  # tokens
+BUTTONS = "buttons as drawn"  # in the session
 SHOWN_CANDIDATES = 7
 KEY, ALT = "next_token", "The most likely next tokens and their probabilities, as bars."
 
@@ -91,53 +91,67 @@ def _figure(labels: tuple[str, ...], shares: tuple[float, ...], theme: Theme, sa
     return next_token_bars(labels, np.array(shares), theme=theme, sampled=sampled, argmax=0, draw=draw)
 
 
+def follow_text() -> None:
+    """The end of a callback that changed the text: the parts are drawn again, the whole page for other buttons only.
+
+    What counts is what was drawn: a change before this one may have been cut off before it came to the buttons.
+    """
+    if st.session_state.get(BUTTONS) == _buttons():
+        redraw()
+
+
+def _buttons() -> tuple[bool, bool, bool]:
+    """What the buttons depend on: whether it plays, whether there is generated text, and as much as Play may write."""
+    generated = st.session_state.generated
+    return st.session_state.playing, bool(generated), len(generated) >= LONGEST_PLAY
+
+
 def _transport() -> None:
-    playing, generated = st.session_state.playing, bool(st.session_state.generated)
-    full = len(st.session_state.generated) >= LONGEST_PLAY
+    playing, generated, full = _buttons()
     with st.container(horizontal=True):
-        _button("Step", "skip_next", playing, _step)
-        _button("Play", "play_arrow", playing or full, _play, True)
-        _button("Stop", "stop", not playing, _play, False)
-        _button("Back", "undo", not generated, _back)
-        _button("Reset", "restart_alt", not generated, state.forget_generated)
-    count_presses("step", "back")
+        _button("Step", "skip_next", playing)
+        _button("Play", "play_arrow", playing or full)
+        _button("Stop", "stop", not playing)
+        _button("Back", "undo", not generated)
+        _button("Reset", "restart_alt", not generated)
+    count_presses(*PRESSED)
     if full:
         st.caption(f"{LONGEST_PLAY} tokens are as far as Play goes. Step still adds one; Reset starts again.")
+    st.session_state[BUTTONS] = playing, generated, full
 
 
-def _button(label: str, icon: str, disabled: bool, then: Callable[..., None], *args: Any) -> None:
-    st.button(label, icon=f":material/{icon}:", key=label.lower(), on_click=then, args=args, disabled=disabled)
+def _button(label: str, icon: str, disabled: bool) -> None:
+    key = label.lower()
+    st.button(label, icon=f":material/{icon}:", key=key, on_click=_press, args=(key,), disabled=disabled)
 
 
-def _append() -> int | None:
-    """Add the token that is marked; None where there is nothing to add one to."""
-    selection = select()
-    if selection is None:
-        return None
-    token = _upcoming(selection).token
-    st.session_state.generated += (token,)
-    return token
+def _press(button: str) -> None:
+    """What was pressed since the last time, in its order."""
+    for pressed in presses(button):
+        PRESSED[pressed]()
+    follow_text()
 
 
 def _step() -> None:
-    before = len(st.session_state.generated)
-    for _ in presses("step"):
-        _append()
-    if before and len(st.session_state.generated) < LONGEST_PLAY:  # else other buttons come on or go off
-        redraw()
+    """Add the token that is marked, where there is something to add one to."""
+    selection = select()
+    if selection is not None:
+        st.session_state.generated += (_upcoming(selection).token,)
+
+
+def _play() -> None:
+    st.session_state.playing = True
+    _step()
+
+
+def _stop() -> None:
+    st.session_state.playing = False
 
 
 def _back() -> None:
     hear()
-    played, st.session_state.playing = st.session_state.playing, False
-    before = len(st.session_state.generated)
-    for _ in presses("back"):
-        st.session_state.generated = st.session_state.generated[:-1]
-    if st.session_state.generated and not played and before < LONGEST_PLAY:
-        redraw()
+    st.session_state.playing = False
+    st.session_state.generated = st.session_state.generated[:-1]
 
 
-def _play(on: bool) -> None:
-    st.session_state.playing = on
-    if on:
-        _append()
+PRESSED = {"step": _step, "play": _play, "stop": _stop, "back": _back, "reset": state.forget_generated}

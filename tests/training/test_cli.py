@@ -204,7 +204,7 @@ def test_a_killed_worker_ends_the_run_with_a_sentence(text_file: Path, tmp_path:
     assert error.splitlines()[-1] == (
         "gptviz.training: Another process of this run ended: the same command goes on from the last save."
     )
-    saved = state(tmp_path / "runs/tiny/last.pt")  # of every fourth step, or of the one after which the other was missed
+    saved = state(tmp_path / "runs/tiny/last.pt")  # of a fourth step, or where it broke off
     assert [entry["step"] for entry in saved["history"]] == list(range(1, saved["step"] + 1))
 
 

@@ -1,11 +1,11 @@
-"""A button's callback learns for how many presses it is called."""
+"""A button's callback learns which buttons were pressed, and in which order."""
 
 from types import SimpleNamespace
 
 import pytest
 
 from gptviz.ui.components import presses as module
-from gptviz.ui.components.presses import COUNTED, MOST, TOLD, presses
+from gptviz.ui.components.presses import TOLD, presses
 
 
 @pytest.fixture
@@ -16,61 +16,58 @@ def session(monkeypatch: pytest.MonkeyPatch) -> dict:
     return session
 
 
-def turns(button: str) -> int:
-    return sum(1 for _ in presses(button))
-
-
-def told(session: dict, **counts: int) -> None:
-    session[TOLD] = {"counts": counts}
+def told(session: dict, words: str, first: int = 1) -> None:
+    session[TOLD] = {"log": [[number, word] for number, word in enumerate(words.split(), first)]}
 
 
 def test_a_call_stands_for_all_presses_since_the_last(session):
-    told(session, step=1)
-    assert turns("step") == 1
-    told(session, step=5)
-    assert turns("step") == 4
+    told(session, "step")
+    assert list(presses("step")) == ["step"]
+    told(session, "step step step step")
+    assert list(presses("step")) == ["step"] * 3
 
 
-def test_each_button_is_counted_for_itself(session):
-    told(session, step=3)
-    assert turns("step") == 3
-    told(session, step=3, back=2)
-    assert turns("back") == 2
-    told(session, step=4, back=2)
-    assert turns("step") == 1
+def test_presses_of_several_buttons_keep_their_order_whichever_is_called_first(session):
+    told(session, "step step reset step")
+    assert list(presses("reset")) == ["step", "step", "reset", "step"]
+    assert list(presses("step")) == []
 
 
-def test_without_a_count_a_call_is_a_press(session):
-    assert turns("step") == 1
+def test_a_button_that_was_answered_along_counts_again_when_it_is_pressed_again(session):
+    told(session, "step back")
+    assert list(presses("step")) == ["step", "back"]
+    assert list(presses("back")) == []
+    told(session, "step back back")
+    assert list(presses("back")) == ["back"]
+
+
+def test_without_a_word_from_the_browser_a_call_is_a_press(session):
+    assert list(presses("step")) == ["step"]
     session[TOLD] = None
-    assert turns("step") == 1
-    told(session, back=7)
-    assert turns("step") == 1
+    assert list(presses("step")) == ["step"]
+    assert list(presses("step")) == ["step"]
 
 
 def test_another_page_goes_on_counting(session):
-    told(session, step=7)
-    assert turns("step") == 7
+    told(session, "step step step")
+    assert list(presses("step")) == ["step"] * 3
     del session[TOLD]  # its counter has just been drawn, and has told nothing yet
-    told(session, step=8)
-    assert turns("step") == 1
+    assert list(presses("step")) == ["step"]
+    told(session, "step", first=5)
+    assert list(presses("step")) == ["step"]
 
 
-def test_a_count_that_went_back_is_still_a_press(session):
-    session[COUNTED] = {"step": 9}
-    told(session, step=2)
-    assert turns("step") == 1
-
-
-def test_a_count_out_of_all_proportion_is_bounded(session):
-    told(session, step=10**9)
-    assert turns("step") == MOST
+def test_numbers_that_begin_again_are_still_presses(session):
+    told(session, "step", first=9)
+    assert list(presses("step")) == ["step"]
+    told(session, "step")
+    assert list(presses("step")) == ["step"]
 
 
 def test_a_press_whose_turn_was_cut_off_is_made_up_for(session):
-    told(session, step=2)
-    for turn, _ in enumerate(presses("step")):
-        if turn == 1:
+    told(session, "step back")
+    for pressed in presses("step"):
+        if pressed == "back":
             break
-    told(session, step=3)
-    assert turns("step") == 2
+    told(session, "step back step")
+    assert list(presses("back")) == ["back", "step"]
