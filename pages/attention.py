@@ -11,13 +11,13 @@ from gptviz.ui.live import part
 
 def all_and_one(chosen: Selection) -> None:
     left, right = st.columns([1, 2], gap="medium")
-    with right:
-        st.subheader("One head", anchor=False)
-        one_head(chosen, *heads.chosen_head())
     with left:
         st.subheader("All heads", anchor=False)
         st.caption("Row: query, column: key. Click a head, or move with the arrow keys.")
         heads.grid(chosen, heads.chosen_head())
+    with right:
+        st.subheader("One head", anchor=False)
+        one_head(chosen, *heads.chosen_head())
 
 
 def body() -> None:

@@ -14,5 +14,5 @@ def draw(chosen: Selection) -> None:
     vocabulary(chosen)
 
 
-SENTENCE = "Text becomes tokens, every token a vector; where a token stands is told in one of five ways."
+SENTENCE = "Text becomes tokens, every token a vector; and where a token stands is told in one way or another."
 frame("Embeddings", SENTENCE, page(draw))

@@ -59,7 +59,7 @@ def output_row(chosen: Selection) -> Row:
     some = run.logits.split(THUMBNAIL)  # rows at a time: all shares at once are as large as the logits
     shares = np.concatenate([max_pool(logits.softmax(-1).numpy(), THUMBNAIL) for logits in some])
     after = stream_tile("next", "next token", shares, "logits", "softmax of the logits, at every position", "softmax")
-    tied = "tied: W_U is W_E" if run.config.tie_weights else "W_U of its own"
+    tied = "tied: W_U is W_Eᵀ" if run.config.tie_weights else "W_U of its own"
     caption = f"{stage(chosen, run.config.vocab_size, 'ln_final.', 'unembed.')} · {tied}"
     return Row("Output", caption, [final, after])
 
@@ -108,7 +108,7 @@ def pipeline(chosen: Selection) -> None:
 
 def norms(chosen: Selection) -> None:
     st.subheader("Length of the residual stream", anchor=False)
-    st.caption("Every block adds what it writes to the stream; as a rule the sum grows with depth.")
+    st.caption("Every block adds what it writes to the stream, which may take away from it, too.")
     names = ["blocks.0.hook_resid_pre", *(f"blocks.{i}.hook_resid_post" for i in range(chosen.config.n_layer))]
     lengths = np.stack([chosen.run[name].norm(dim=-1).numpy() for name in names])
     figure = residual_norms(lengths, chosen.labels, theme=chosen.theme, scale="log")

@@ -128,8 +128,9 @@ def test_what_was_published_is_what_is_counted_to_the_last_digit_that_it_gives(n
 
 def test_the_sentence_about_what_was_published_says_rounded_or_the_same():
     assert sizing.published_sentence("gpt3-175b", preset("gpt3-175b")) == (
-        "Published: 175.0B, rounded (Brown et al. 2020, table 2.1). Its configuration comes to 174,604,259,328."
+        "Published: 175.0B (Brown et al. 2020, table 2.1). Its configuration comes to 174,604,259,328, 0.23 % less."
     )
+    assert sizing.published_sentence("qwen3-4b", preset("qwen3-4b")).startswith("Published: 4.0B, rounded (")
     assert "8,030,261,248, the same (" in sizing.published_sentence("llama3-8b", preset("llama3-8b"))
     assert sizing.published_sentence("llama3-8b", preset("llama3-8b", n_layer=31)) == ""
     assert sizing.published_sentence("gpt_from_scratch", preset("gpt_from_scratch")) == ""

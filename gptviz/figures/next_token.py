@@ -22,11 +22,12 @@ def next_token_bars(
     sampled: int | None = None,
     argmax: int = 0,
     draw: float | None = None,
+    measured: str = "probability",
 ) -> go.Figure:
     """A bar a candidate, the most probable on top. labels and probabilities (K,).
 
     sampled and argmax are indices into both: the token that was drawn and the most likely one,
-    each with a mark that the axis explains. draw is the random number in 0..1 that chose.
+    each with a mark that the axis explains. draw is the random number in 0..1 that chose. measured names the axis.
     """
     order = np.argsort(-np.asarray(probabilities), kind="stable")
     marks = [_mark(at, sampled, argmax) for at in order]
@@ -45,17 +46,17 @@ def next_token_bars(
         "hovertemplate": "‘%{customdata[0]}’: %{customdata[1]} %{customdata[2]}<extra></extra>",
         "marker": _bars([at == sampled for at in order], theme),
     }
-    return style.figure([bars], _layout(shown, _legend(sampled, draw), theme), theme)
+    return style.figure([bars], _layout(shown, _legend(measured, sampled, draw), theme), theme)
 
 
 def _mark(at: int, sampled: int | None, argmax: int) -> str:
     return (MOST_LIKELY if at == argmax else "") + (SAMPLED if at == sampled else "")
 
 
-def _legend(sampled: int | None, draw: float | None) -> str:
+def _legend(measured: str, sampled: int | None, draw: float | None) -> str:
     """What the marks mean, under the axis: lines short enough for a telephone."""
     drawn = "" if draw is None else f" by the draw {style.number(draw)}"
-    lines = ["probability", f"{MOST_LIKELY} most likely", *([] if sampled is None else [f"{SAMPLED} sampled{drawn}"])]
+    lines = [measured, f"{MOST_LIKELY} most likely", *([] if sampled is None else [f"{SAMPLED} sampled{drawn}"])]
     return "<br>".join(lines)
 
 

@@ -17,6 +17,12 @@ class Published:
     source: str
     exact: int | None = None
 
+    def compared(self, counted: int) -> tuple[bool, float]:
+        """Whether the text is that count, rounded; and by which share the count is more."""
+        number, unit = float(self.text[:-1]), {"M": 1e6, "B": 1e9}[self.text[-1]]
+        half = 0.5 * 10 ** -len(self.text.partition(".")[2][:-1])
+        return abs(counted / unit - number) <= half, counted / unit / number - 1
+
 
 def _counted(number: int, source: str) -> Published:
     return Published(text=f"{number:,}", source=source, exact=number)
@@ -69,6 +75,9 @@ def published_sentence(name: str, config: GPTConfig) -> str:
         return ""
     counted = n_params(config)
     if known.exact is None:
-        return f"Published: {known.text}, rounded ({known.source}). Its configuration comes to {counted:,}."
+        rounded, off = known.compared(counted)
+        words = ", rounded" if rounded else ""
+        apart = "" if rounded else f", {abs(off) * 100:.2g} % {'more' if off > 0 else 'less'}"
+        return f"Published: {known.text}{words} ({known.source}). Its configuration comes to {counted:,}{apart}."
     verdict = "the same" if counted == known.exact else f"not the {counted:,} counted here"
     return f"Published: {known.text}, {verdict} ({known.source})."

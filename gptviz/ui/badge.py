@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from gptviz import Checkpoint
 
 
+def warn_unmasked(selection: Selection) -> None:
+    """For what is said of a token from what came before it."""
+    if not selection.variant.causal:
+        st.warning("The causal mask is off: every position has seen the token after it, so none of this is foretold.")
+
+
 def badge(selection: Selection) -> None:
     """Nothing, where mask and encoding are the model's own."""
     name, shown = st.session_state.model, selection.variant

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 LONGEST_PLAY = 400  # tokens
 BUTTONS = "buttons as drawn"  # in the session
 SHOWN_CANDIDATES = 7
+NEUTRAL = dict(temperature=1.0, top_k=None, top_p=None, min_p=None)  # settings that leave the distribution as it is
 KEY, ALT = "next_token", "The most likely next tokens and their probabilities, as bars."
 
 
@@ -79,16 +80,20 @@ def bars(selection: Selection) -> go.Figure:
     """The likeliest of the next tokens, and which of them Step will add."""
     step = _upcoming(selection)
     tokenizer = state.checkpoint(selection.variant.name).tokenizer
-    shown = step.probs.argsort(descending=True, stable=True)[:SHOWN_CANDIDATES].tolist()
+    shown = step.logits.argsort(descending=True, stable=True)[:SHOWN_CANDIDATES].tolist()  # those filtered out as well
     shown += [step.token] if step.token not in shown else []
     labels, shares = tuple(tokenizer.labels(shown)), tuple(step.probs[shown].tolist())
-    return _figure(labels, shares, selection.theme, shown.index(step.token), step.draw)
+    draw = step.draw if st.session_state.temperature else None  # at temperature 0 nothing is drawn
+    measured = "probability" if settings() == NEUTRAL else "probability under the sampling settings"
+    return _figure(labels, shares, selection.theme, shown.index(step.token), draw, measured)
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
-def _figure(labels: tuple[str, ...], shares: tuple[float, ...], theme: Theme, sampled: int, draw: float) -> go.Figure:
+def _figure(
+    labels: tuple[str, ...], shares: tuple[float, ...], theme: Theme, sampled: int, draw: float | None, measured: str
+) -> go.Figure:
     """Built once for what it shows: most reruns leave the next token as it was."""
-    return next_token_bars(labels, np.array(shares), theme=theme, sampled=sampled, argmax=0, draw=draw)
+    return next_token_bars(labels, np.array(shares), theme=theme, sampled=sampled, draw=draw, measured=measured)
 
 
 def follow_text() -> None:

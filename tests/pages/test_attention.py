@@ -159,7 +159,7 @@ def test_queries_keys_and_values_are_the_captured_ones(open_page, run):
     for name in "qkv":
         z = array(read(figure(at, f"attention_{name}"))["data"][0]["z"])
         np.testing.assert_allclose(z, run[f"blocks.1.attn.hook_{name}"][:, 2].numpy(), atol=1e-6)
-    assert "times W_Q, W_K and W_V gives these rows" in said(at)
+    assert "times W_Q, W_K and W_V, plus their biases, gives these rows" in said(at)
 
 
 def test_rotary_shows_queries_and_keys_before_and_after_the_rotation(open_page, checkpoint):

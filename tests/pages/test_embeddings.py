@@ -212,7 +212,7 @@ def test_the_map_in_three_dimensions(open_page):
     assert "These 3 directions hold" in said(at)
 
 
-@pytest.mark.parametrize(("tied", "words"), [(True, "Tied: W_U"), (False, "Untied: W_U")])
+@pytest.mark.parametrize(("tied", "words"), [(True, "Tied: W_U, "), (False, "Untied: this token")])
 def test_tied_or_untied_is_said(open_page, only_model, tied, words):
     only_model(train_bpe(["a story"], 300), vocab_size=300, bos_token_id=0, tie_weights=tied)
     at = open_page("embeddings", prompt="a story")

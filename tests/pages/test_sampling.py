@@ -105,7 +105,25 @@ def test_extreme_settings_stay_a_distribution(open_page, settings):
 
 
 def test_at_temperature_0_nothing_is_drawn(open_page):
-    assert "At temperature 0 there is nothing to draw" in said(open_page(PAGE, prompt=PROMPT, temperature="0"))
+    at = open_page(PAGE, prompt=PROMPT, temperature="0")
+    assert "At temperature 0 there is nothing to draw" in said(at)
+    assert not any(element.proto.id.endswith("-interval") for element in at.get("bidi_component"))
+    bars = read(figure(at, "next_token"))
+    assert "by the draw" not in bars["layout"]["xaxis"]["title"]["text"]
+
+
+def test_tokens_that_were_filtered_out_stand_in_the_order_of_their_logits(open_page, run, checkpoint):
+    at = open_page(PAGE, prompt=PROMPT, temperature="2", top_k="2")
+    best = run.logits[-1].argsort(descending=True)[:7].tolist()
+    bars = read(figure(at, "next_token"))["layout"]
+    assert bars["yaxis"]["ticktext"][:7] == checkpoint.tokenizer.labels(best)
+    assert "under the sampling settings" in bars["xaxis"]["title"]["text"]
+
+
+def test_without_a_mask_what_is_foretold_has_been_seen(open_page):
+    at = open_page(PAGE, prompt=PROMPT, causal="false")
+    assert sum("none of this is foretold" in warning.value for warning in at.warning) == 2
+    assert not any("none of this is foretold" in warning.value for warning in open_page(PAGE, prompt=PROMPT).warning)
 
 
 def test_a_slider_draws_anew_without_a_forward_pass(open_page, monkeypatch):

@@ -177,6 +177,6 @@ def _formula(chosen: Selection, layer: int) -> None:
         st.caption(
             "What moves all scores of a query or all logits alike changes no probability, so each row is drawn less "
             "its mean: QK’s over the tokens shown, OV’s over the vocabulary. What the head writes wherever it looks "
-            "(biases) is left out of OV. λ are the eigenvalues of the circuit over the whole vocabulary, each row less "
-            "its mean."
+            "(biases, that of the norm in E among them) is left out of OV. λ are the eigenvalues of the "
+            "circuit over the whole vocabulary, each row less its mean."
         )

@@ -20,7 +20,7 @@ from gptviz.figures.matrix import MOST_EXACT
 from gptviz.ui import state
 from gptviz.ui.attention.cell import cell_arithmetic, choose_cell
 from gptviz.ui.attention.heads import chosen_head
-from gptviz.ui.attention.stages import SQUARE, STAGES, VECTORS, choose_stage, explain, strip
+from gptviz.ui.attention.stages import SQUARE, STAGES, VECTORS, choose_stage, described, explain, strip
 from gptviz.ui.components.ahead import ahead, fitting
 from gptviz.ui.components.plot import payload, plot
 from gptviz.ui.selection import Selection
@@ -38,8 +38,8 @@ def one_head(chosen: Selection, layer: int, head: int) -> None:
 
     stages = attention_stages(chosen.run, layer, head)
     stage = choose_stage(chosen, stages)
-    title, sentence, formula = STAGES[stage]
-    strip(chosen, stages, stage)
+    title, sentence, formula = described(chosen.run.config, layer, stage)
+    strip(chosen, layer, stages, stage)
     st.caption(sentence)
     if stage == "vectors":
         queries_keys_values(chosen, layer, head)
@@ -151,7 +151,8 @@ def pattern_controls(chosen: Selection, layer: int, head: int) -> None:
             "Weigh by the values",
             key="value_weighted",
             bind="query-params",
-            help="A weight on a short value moves little: A‖v‖, rows made to sum to 1 again (Kobayashi et al. 2020).",
+            help="A weight on a short value moves little: A‖v‖, rows made to sum to 1 again; after Kobayashi et al. "
+            "2020, who measure v once W_O has carried it into the stream.",
         )
         st.toggle(
             "Hide the first token",
@@ -173,7 +174,9 @@ def queries_keys_values(chosen: Selection, layer: int, head: int) -> None:
 
     vectors = head_vectors(chosen.run, layer, head)
     error = style.number(projection_error(state.model(chosen.variant), chosen.run, layer, head))
-    st.caption(f"Check: the normalised stream times W_Q, W_K and W_V gives these rows; the largest error is {error}.")
+    biases = ", plus their biases," if chosen.config.qkv_bias else ""
+    words = f"the normalised stream times W_Q, W_K and W_V{biases} gives these rows"
+    st.caption(f"Check: {words}; the largest error is {error}.")
     matrices = {"q": vectors.q, "k": vectors.k, "v": vectors.v}
     if vectors.turned_q is not None and vectors.turned_k is not None:
         st.caption("Below, q and k once more as the scores use them: each pair of dimensions turned by its position.")
@@ -189,7 +192,8 @@ def vectors_figure(chosen: Selection, layer: int, head: int, stage: str) -> go.F
     if stage == "values":
         words, error = "the pattern times the values is hook_z", output.mix_error
     else:
-        words, error = "all heads' outputs and W_O's bias sum to hook_attn_out", output.sum_error
+        bias = " and W_O's bias" if chosen.config.out_bias else ""
+        words, error = f"all heads' outputs{bias} sum to hook_attn_out", output.sum_error
     st.caption(f"Check: {words}; the largest error is {style.number(error)}.")
     rows = output.mix if stage == "values" else output.written
     unit = "z" if stage == "values" else "o"

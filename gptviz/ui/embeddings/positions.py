@@ -33,19 +33,22 @@ PAPERS = {
         "a row a position, learned: [Radford et al. 2018 (GPT)](https://cdn.openai.com/research-covers/language-unsupervised/language_understanding_paper.pdf).",
     ),
     "sinusoidal": (
-        r"p_{t,2i} = \sin\!\big(t / 10000^{2i/C}\big), \quad p_{t,2i+1} = \cos\!\big(t / 10000^{2i/C}\big)",
-        "C is n_embd: [Vaswani et al. 2017, section 3.5](https://arxiv.org/abs/1706.03762).",
+        r"p_{t,2i} = a \sin\!\big(t / 10000^{2i/C}\big), \quad p_{t,2i+1} = a \cos\!\big(t / 10000^{2i/C}\big)",
+        "C is n_embd, a what this model scales the waves by (pos_scale, {pos_scale}; in the paper 1, with embeddings "
+        "scaled by √C): [Vaswani et al. 2017, section 3.5](https://arxiv.org/abs/1706.03762).",
     ),
     "rotary": (
         r"\begin{pmatrix} x'_i \\ x'_{i+R/2} \end{pmatrix} = \begin{pmatrix} \cos t\omega_i & -\sin t\omega_i \\ "
         r"\sin t\omega_i & \cos t\omega_i \end{pmatrix} \begin{pmatrix} x_i \\ x_{i+R/2} \end{pmatrix}, \quad "
         r"\omega_i = b^{-2i/R}",
-        "x is a query or a key, R how many of its dimensions turn (d_rotary), b the base (rope_base): "
-        "[Su et al. 2021, equation 34](https://arxiv.org/abs/2104.09864).",
+        "here x is a query or a key, R how many of its dimensions turn (d_rotary), i = 0 … R/2 − 1 the pair, b the "
+        "base (rope_base): [Su et al. 2021, equation 34](https://arxiv.org/abs/2104.09864), which pairs neighbours; "
+        "that a number's partner is half the way on is the arrangement of GPT-NeoX and Llama.",
     ),
     "alibi": (
         r"S_{ij} = \frac{q_i \cdot k_j}{\sqrt D} - m_h\,|i - j|, \quad m_h = 2^{-8h/H}, \; h = 1 \dots H",
-        "[Press et al. 2021](https://arxiv.org/abs/2108.12409).",
+        "for a number of heads H that is no power of two, the slopes of the next smaller one, and every other one of "
+        "the next larger: [Press et al. 2021](https://arxiv.org/abs/2108.12409).",
     ),
 }
 
@@ -59,6 +62,7 @@ def positions(chosen: Selection) -> None:
         formula, words = PAPERS[kind]
         with st.expander("Formula"):
             st.latex(formula)
+            words = words.format(pos_scale=style.number(chosen.run.config.pos_scale))
             st.caption(words[0].upper() + words[1:])
 
 
@@ -125,7 +129,8 @@ def _rotary_figures(variant: state.Variant, length: int, first: int, theme: styl
 def _rotary(chosen: Selection) -> None:
     st.caption(
         "Queries and keys are cut into pairs of numbers, and each pair turns like a clock's hand: at its own speed, "
-        "one step further at every position. The angle between a query and a key then depends on their distance alone."
+        "one step further at every position. How much the turns add to the angle between a query and a key "
+        "then depends on their distance alone."
     )
     one_rotation(chosen)
     first = pick_window("Positions", "positions", _length(chosen), MOST_CELLS)

@@ -122,9 +122,9 @@ def _tied(chosen: Selection, token: int) -> str:
     from gptviz.analysis import embedding_against_unembedding
 
     if chosen.run.config.tie_weights:
-        return "Tied: W_U, which makes the logits, is W_E itself, so a token is read and written by one vector."
+        return "Tied: W_U, which makes the logits, is W_Eᵀ: a token is read and written by one vector."
     cosine = embedding_against_unembedding(state.checkpoint(chosen.variant.name).model, token)
-    return f"Untied: W_U is a matrix of its own; this token's rows of both have cosine {style.number(cosine)}."
+    return f"Untied: this token's row of W_E and column of W_U have cosine {style.number(cosine)}."
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)

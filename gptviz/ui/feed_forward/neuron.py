@@ -59,7 +59,9 @@ def _formula(chosen: Selection, scale: float) -> None:
     layernorm = chosen.run.config.norm == "layernorm"
     centred = r"(w - \bar w)" if layernorm else "w"
     with st.expander("Formula"):
-        st.latex(rf"\Delta_v = \left(\frac{{{centred}}}{{\sigma}} \odot \gamma\right) \cdot W_U[v] - \text{{mean}}_v")
+        st.latex(
+            rf"\Delta_v = \left(\frac{{{centred}}}{{\sigma}} \odot \gamma\right) \cdot W_U[:, v] - \text{{mean}}_v"
+        )
         st.caption(
             f"w are the neuron's output weights, a row of W_out; the final {'LayerNorm' if layernorm else 'RMSNorm'} "
             f"{'takes off their mean, ' if layernorm else ''}divides by its scale at the chosen token, σ = "

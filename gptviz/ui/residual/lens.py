@@ -55,7 +55,7 @@ def lens(chosen: Selection) -> int:
         _table(chosen, measure, position, layer)
     error = numbers.lens(chosen.variant, chosen.ids).error
     st.caption(f"Check: the last column's logits are the model's own; the largest error is {style.number(error)}.")
-    _formula()
+    _formula(chosen)
     return position
 
 
@@ -157,9 +157,12 @@ def _softmax(logits: np.ndarray) -> np.ndarray:
     return exponentials / exponentials.sum()
 
 
-def _formula() -> None:
+def _formula(chosen: Selection) -> None:
+    bias = " + b_U" if chosen.config.unembed_bias else ""
     with st.expander("Formula"):
-        st.latex(r"\mathrm{lens}_\ell = \mathrm{softmax}\big(\mathrm{norm}_{\mathrm{final}}(x_\ell)\,W_U\big)")
+        st.latex(
+            rf"\mathrm{{lens}}_\ell = \mathrm{{softmax}}\big(\mathrm{{norm}}_\mathrm{{final}}(x_\ell)\,W_U{bias}\big)"
+        )
         st.latex(r"\mathrm{KL}(p \,\|\, q) = \sum_i p_i \log\frac{p_i}{q_i},\qquad H(q) = -\sum_i q_i \log q_i")
         st.caption(
             "The norm takes its mean and scale anew from every layer's stream. The logit lens: "

@@ -10,6 +10,7 @@ import streamlit as st
 from gptviz.figures import style
 from gptviz.figures.prediction import Measure, prediction_bars
 from gptviz.ui import numbers, state
+from gptviz.ui.badge import warn_unmasked
 from gptviz.ui.choice import choose
 from gptviz.ui.components.plot import Click, plot
 from gptviz.ui.markdown import literal
@@ -27,8 +28,7 @@ def prediction(chosen: Selection) -> None:
     if len(chosen.ids) < 2:
         st.info("One token alone foretells only what comes next: there is no token after it yet to compare with.")
         return
-    if not chosen.variant.causal:
-        st.warning("The causal mask is off: every position has seen the token after it, so none of this is foretold.")
+    warn_unmasked(chosen)
     measure = st.segmented_control(
         "Measure",
         list(MEASURES),

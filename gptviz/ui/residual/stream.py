@@ -13,7 +13,11 @@ from gptviz.ui.components.plot import plot
 from gptviz.ui.selection import Selection
 
 SHOWN = {
-    "norm": ("Length", "How long the stream's vector is: what every part adds to. As a rule it grows with depth."),
+    "norm": (
+        "Length",
+        "How long the stream's vector is: what every part adds to. It grows where parts agree, and shrinks "
+        "where one takes away what others wrote.",
+    ),
     "share": (
         "Length added",
         "How long the vector is that attention (attn) or FFN (mlp) adds, over the length of the stream it is added to: "

@@ -9,6 +9,7 @@ import streamlit as st
 
 from gptviz.figures import style
 from gptviz.ui import numbers, state
+from gptviz.ui.badge import warn_unmasked
 from gptviz.ui.frame import follow
 from gptviz.ui.pick import LAST
 from gptviz.ui.sampling.follow import write
@@ -44,6 +45,7 @@ def _section(chosen: Selection) -> None:
     if len(chosen.ids) < 2:
         st.info("Nothing stands before the only token, so nothing else was foretold in its place: type more first.")
         return
+    warn_unmasked(chosen)
     left, right = st.columns([2, 3], gap="medium")
     with left:
         at = _pick(chosen)

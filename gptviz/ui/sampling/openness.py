@@ -8,6 +8,7 @@ import streamlit as st
 from gptviz.figures import style
 from gptviz.figures.sampling import entropy_lines
 from gptviz.ui import numbers, state
+from gptviz.ui.badge import warn_unmasked
 from gptviz.ui.components.plot import plot
 from gptviz.ui.frame import follow
 from gptviz.ui.sampling.settings import current
@@ -37,6 +38,7 @@ def openness() -> None:
 
 
 def _openness(chosen: Selection) -> None:
+    warn_unmasked(chosen)
     temperature = current().temperature
     raw = _entropies(chosen.variant, chosen.ids, 1.0)
     tempered = _entropies(chosen.variant, chosen.ids, temperature) if temperature != 1 else None

@@ -44,7 +44,8 @@ def _steps(chosen: Selection) -> None:
     row = every.pick(draw)
     st.html(_table(chosen, every, settings, row))
     _say(chosen, every, settings, row, draw, position)
-    _interval(chosen, every, row, draw)
+    if settings.temperature:
+        _interval(chosen, every, row, draw)
     total = float(every.probs.double().sum())
     st.caption(
         f"Check: the probabilities of all {len(every.ids):,} tokens sum to 1; the error is "
@@ -85,7 +86,8 @@ def _head(settings: Settings) -> list[str]:
     named = (("top-k", settings.top_k), ("top-p", settings.top_p), ("min-p", settings.min_p))
     filters = [f"{name} off" if value is None else f"after {name} {style.number(value)}" for name, value in named]
     filters[-1] = f"{filters[-1]} = probability"
-    return ["Token", "Logit", f"÷ T = {style.number(settings.temperature)}", "softmax", *filters, "its part of 0 to 1"]
+    tempered = f"÷ T = {style.number(settings.temperature)}" if settings.temperature else "T = 0: the largest alone"
+    return ["Token", "Logit", tempered, "softmax", *filters, "its part of 0 to 1"]
 
 
 def _say(chosen: Selection, every: NextTokenTable, settings: Settings, row: int, draw: float, position: int) -> None:
@@ -124,9 +126,11 @@ def _formula() -> None:
     with st.expander("Formula"):
         st.latex(r"p_i = \frac{e^{x_i / T}}{\sum_{j \in K} e^{x_j / T}} \;\text{ for } i \in K")
         st.caption(
-            "x are the logits, T the temperature, K the tokens that the filters keep. Top-k keeps the k most likely "
-            "([Fan et al. 2018](https://arxiv.org/abs/1805.04833)); top-p the fewest that hold p, over the whole "
-            "vocabulary ([Holtzman et al. 2019](https://arxiv.org/abs/1904.09751)); min-p those with at least that "
-            "share of the most likely ([Nguyen et al. 2024](https://arxiv.org/abs/2407.01082)). The token drawn is the "
+            "x are the logits, T the temperature, K the tokens that the filters keep, one after the other. Top-k "
+            "keeps the k most likely ([Fan et al. 2018](https://arxiv.org/abs/1805.04833)); top-p the fewest that hold "
+            "a share p of what top-k has left, which is the whole vocabulary where top-k is off "
+            "([Holtzman et al. 2019](https://arxiv.org/abs/1904.09751)); min-p those with at least that share of the "
+            "most likely ([Nguyen et al. 2024](https://arxiv.org/abs/2407.01082)). T = 0 stands for the limit of ever "
+            "smaller ones: the most likely token is taken. The token drawn is the "
             "one in whose part of the unit interval a random number falls, which the seed and the position determine."
         )

@@ -45,12 +45,13 @@ def memory() -> None:
 def compute() -> None:
     _formula(
         r"\text{forward} = 2\, B T\, \big[ L\, ( C (H + 2 H_{kv}) D + "
-        r"\underbrace{2\, T H D}_{QK^T,\ \text{pattern} \times V} + H D\, C + 2\, C F ) + C V \big] \qquad "
+        r"\underbrace{2\, T H D}_{QK^T,\ \text{pattern} \times V} + H D\, C + 2\, C F ) + C V \big] \\ "
         r"\text{training} = 3 \times \text{forward} \approx 6 N \cdot B T",
-        "The backward pass has two products for each of the forward pass; checkpointing computes the blocks again. "
-        "Norms, softmax and activations are left out, as torch.utils.flop_counter does. Best speed is the smaller of "
-        "FLOP/s and intensity × bandwidth, where every weight and every cached key and value crosses once. "
-        "[6 N D: Kaplan et al. 2020](https://arxiv.org/abs/2001.08361), "
+        "A gated FFN has 3 C F in place of 2 C F. The backward pass has two products for each of the forward pass; "
+        "checkpointing computes the blocks again. Norms, softmax and activations are left out, as "
+        "torch.utils.flop_counter does. Best speed is the smaller of FLOP/s and intensity × bandwidth, where every "
+        "weight and every cached key and value crosses once. "
+        "[The rule of thumb: Kaplan et al. 2020](https://arxiv.org/abs/2001.08361), "
         "[roofline: Williams et al. 2009](https://doi.org/10.1145/1498765.1498785).",
     )
 

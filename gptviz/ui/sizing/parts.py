@@ -28,7 +28,7 @@ def _numbers(now: Chosen) -> dict[str, tuple[str, str]]:
         "Parameters": (f"{sizing.n_params(config):,}", "as PyTorch counts: tied weights once"),
         "Memory": (si(need.total, "B"), "of the use above; GB are 10⁹ bytes"),
         "Training step" if workload.training else "Prefill": (si(work.total, "FLOP"), "of the whole batch"),
-        "KV cache a token": (si(token, "B"), "2 × n_layer × n_kv_head × d_head"),
+        "KV cache a token": (si(token, "B"), "2 × n_layer × n_kv_head × d_head × bytes a number"),
     }
 
 

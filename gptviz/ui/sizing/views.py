@@ -92,7 +92,7 @@ def _operations(config: GPTConfig, workload: Workload) -> str:
     decoded = sizing.decode_flops(config, workload).total
     rows = [(name, si(number, "FLOP"), share(number / work.total)) for name, number in work.parts().items()]
     rows.append(("Total", si(work.total, "FLOP"), share(1)))
-    rows.append((f"Rule of thumb, {6 if workload.training else 2} N D", si(rule, "FLOP"), share(rule / work.total)))
+    rows.append((f"Rule of thumb, {6 if workload.training else 2} N B T", si(rule, "FLOP"), share(rule / work.total)))
     rows.append(("One more token, decoded", si(decoded, "FLOP"), share(decoded / work.total)))
     return table(["Product", "Operations", "Share"], rows, theme=theme(), strong=[len(rows) - 3])
 

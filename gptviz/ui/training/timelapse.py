@@ -99,8 +99,10 @@ def _formulas() -> None:
     with st.expander("Formula"):
         st.latex(r"\text{loss} = -\frac{1}{T} \sum_{t} \ln p(x_{t+1} \mid x_1, \dots, x_t)")
         st.caption(
-            "The mean cross-entropy in nats: ln of the vocabulary’s size where the model knows nothing. Validation: "
-            "stories kept from training, the same for every snapshot; training: as many of those it learns from."
+            "The mean cross-entropy in nats: ln of the vocabulary’s size where the model knows nothing. The curve "
+            "“training” is that of the batches as they were learned from, with dropout and with what windows repeat "
+            "random tokens; “validation”, and both numbers above, are of whole stories without either, the same "
+            "ones for every snapshot: kept from training, or as many of those it learns from."
         )
         st.latex(
             r"\text{previous token} = \frac{1}{T-1} \sum_{t>0} A_{t,\,t-1} \qquad "

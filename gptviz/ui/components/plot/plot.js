@@ -172,7 +172,7 @@ function report(host, { points }) {
   host.send({ x, y, z: z ?? null, customdata: customdata ?? null, curve });
 }
 
-// What nobody sees lets the rest go first, until the browser has nothing else to do. While the text plays on, which is
+// What nobody sees, or takes long, lets the rest go first, until the browser has nothing else to do. While the text plays on, which is
 // to say never, until somebody looks.
 function rest(host) {
   if (host.drawn && playing()) {
@@ -189,7 +189,7 @@ async function draw(host, { figure, options }) {
   host.clickable = options.clickable;
   host.key = options.key;
   host.Plotly = await load(options.source);
-  if (host.inSight === false) await rest(host);
+  if (host.inSight === false || (!host.drawn && figure.data.some(crowded))) await rest(host);
   if (turn !== host.turn) return; // a later run has overtaken this one, or the component is gone
   const layout = layoutOf(host, figure, options);
   host.background = background(host);
@@ -211,8 +211,8 @@ async function draw(host, { figure, options }) {
 
 const CROWDED = 256 * 256; // cells: smaller matrices have room
 
-function cellsOf({ z }) {
-  return Array.isArray(z) && z[0]?.length ? z.length * z[0].length : 0;
+function crowded({ z }) {
+  return Array.isArray(z) && z.length * (z[0]?.length ?? 0) > CROWDED;
 }
 
 // Of the cells that share a pixel the one farthest from the background is shown, so that a lone bright cell survives.
@@ -220,7 +220,7 @@ function cellsOf({ z }) {
 async function pool(host) {
   const image = host.node.querySelector(".heatmaplayer image");
   const source = image?.getAttribute("href");
-  if (!source || source === host.pooled || !host.node.data.some((trace) => cellsOf(trace) > CROWDED)) return;
+  if (!source || source === host.pooled || !host.node.data.some(crowded)) return;
   const whole = await pixels(source);
   const width = Math.round(image.width.baseVal.value * devicePixelRatio);
   const height = Math.round(image.height.baseVal.value * devicePixelRatio);
