@@ -106,7 +106,7 @@ def _in_order(parts: Mapping[str, float]) -> dict[str, float]:
 
 def _bar_layout(names: list[str], base: np.ndarray, values: np.ndarray, theme: Theme) -> dict[str, Any]:
     low, high = min(0.0, float(np.minimum(base, base + values).min())), float(np.maximum(base, base + values).max())
-    left, right = (share * (max(high, 0) - low or 1) for share in (0.24, 0.18))  # for the numbers beside the bars
+    left, right = (share * (max(high, 0) - low or 1) for share in (0.36, 0.18))  # for the numbers beside the bars
     return {
         "height": 20 * len(names) + 72,
         "margin": {"l": 7 * max(map(len, names)) + 24, "r": 16, "t": 16, "b": 48},

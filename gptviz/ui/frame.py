@@ -13,13 +13,13 @@ from gptviz.figures.style import number
 from gptviz.ui import live, state
 from gptviz.ui.badge import badge
 from gptviz.ui.card import validation
-from gptviz.ui.live import part, redraw
+from gptviz.ui.live import part
 from gptviz.ui.markdown import literal
 from gptviz.ui.play import Ahead, metronome
 from gptviz.ui.prompt import prompt_box, show_tokens
 from gptviz.ui.route import open_page
 from gptviz.ui.selection import COUNTERPART, SWAPPED, Selection, select
-from gptviz.ui.transport import next_token
+from gptviz.ui.transport import follow_text, next_token
 
 if TYPE_CHECKING:
     from gptviz import GPTConfig
@@ -111,7 +111,7 @@ def _sidebar() -> None:
             value=config.causal,
             key="causal",
             bind="query-params",
-            on_change=redraw,
+            on_change=follow_text,
             help="On, a token sees itself and what came before. Off, it sees the future too: prediction is cheating.",
         )
         st.selectbox(
@@ -120,7 +120,7 @@ def _sidebar() -> None:
             index=ENCODINGS.index(config.pos_encoding),
             key="encoding",
             bind="query-params",
-            on_change=redraw,
+            on_change=follow_text,
             help="How the model is told where a token stands. Another one is swapped in: the weights never saw it.",
         )
         st.caption(f"Trained: {config.pos_encoding}, mask {'on' if config.causal else 'off'}.")
@@ -130,7 +130,7 @@ def _sidebar() -> None:
                 [SWAPPED, COUNTERPART],
                 key="other",
                 bind="query-params",
-                on_change=redraw,
+                on_change=follow_text,
                 help="Swapped in place, the weights never saw it. The counterpart is a model that was trained with it.",
             )
         _describe(name, config)

@@ -6,7 +6,6 @@ import streamlit as st
 
 from gptviz.ui import chips, state
 from gptviz.ui.components.wellformed import keep_text_well_formed
-from gptviz.ui.live import redraw
 from gptviz.ui.markdown import literal
 from gptviz.ui.selection import Selection
 from gptviz.ui.transport import follow_text
@@ -72,7 +71,7 @@ def _bos_toggle(name: str) -> None:
         value=known,
         key="bos",
         bind="query-params",
-        on_change=redraw,
+        on_change=follow_text,
         disabled=not known,
         help="Every window in training began with this token, so the model expects it and rests attention on it."
         if known

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
@@ -96,6 +96,15 @@ def _figure(
     return next_token_bars(labels, np.array(shares), theme=theme, sampled=sampled, draw=draw, measured=measured)
 
 
+class Buttons(NamedTuple):
+    """What the buttons depend on."""
+
+    playing: bool
+    generated: bool  # there is some
+    full: bool  # as much as Play may write
+    ready: bool  # there is something to go on from
+
+
 def follow_text() -> None:
     """The end of a callback that changed the text: the parts are drawn again, the whole page for other buttons only.
 
@@ -105,24 +114,30 @@ def follow_text() -> None:
         redraw()
 
 
-def _buttons() -> tuple[bool, bool, bool]:
-    """What the buttons depend on: whether it plays, whether there is generated text, and as much as Play may write."""
+def _buttons() -> Buttons:
+    try:
+        ready = select() is not None
+    except GptvizError:  # said beside the tokens
+        ready = False
     generated = st.session_state.generated
-    return st.session_state.playing, bool(generated), len(generated) >= LONGEST_PLAY
+    return Buttons(st.session_state.playing, bool(generated), len(generated) >= LONGEST_PLAY, ready)
 
 
 def _transport() -> None:
-    playing, generated, full = _buttons()
+    buttons = _buttons()
+    playing, generated, full, ready = buttons
     with st.container(horizontal=True):
-        _button("Step", "skip_next", playing)
-        _button("Play", "play_arrow", playing or full)
+        _button("Step", "skip_next", playing or not ready)
+        _button("Play", "play_arrow", playing or full or not ready)
         _button("Stop", "stop", not playing)
         _button("Back", "undo", not generated)
         _button("Reset", "restart_alt", not generated)
     count_presses(*PRESSED)
+    if not ready:
+        st.caption("There is no text that the model can go on from.")
     if full:
         st.caption(f"{LONGEST_PLAY} tokens are as far as Play goes. Step still adds one; Reset starts again.")
-    st.session_state[BUTTONS] = playing, generated, full
+    st.session_state[BUTTONS] = buttons
 
 
 def _button(label: str, icon: str, disabled: bool) -> None:

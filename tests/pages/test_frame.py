@@ -49,6 +49,11 @@ def test_nothing_at_all_to_run_on_is_said_too(open_page):
     at = open_page("attention", prompt="", bos="false")
     assert "there is nothing to compute" in at.info[0].value
     assert not at.exception
+    assert at.button(key="step").disabled
+    assert at.button(key="play").disabled
+    assert "no text that the model can go on from" in " ".join(caption.value for caption in at.caption)
+    at.toggle(key="bos").set_value(True).run()
+    assert not at.button(key="step").disabled
 
 
 @pytest.mark.parametrize("page", ["overview", "attention"])

@@ -60,7 +60,7 @@ def stream(chosen: Selection) -> None:
     error = numbers.additions(chosen.variant, chosen.ids).error
     st.caption(
         "Check: in every block, what came in + attention + FFN = what goes out; "
-        f"the largest error is {style.number(error)} of the largest number there."
+        f"the largest error is {style.number(error)} times the largest number there."
     )
     _formula(chosen)
 
