@@ -33,7 +33,7 @@ def test_the_table_has_the_courses_ledger_and_explains_the_difference(run):
 
 
 def test_what_was_published_is_said_of_a_preset_as_it_is(run):
-    assert "Published: 175.0B, rounded" in run("gpt3-175b")[1]
+    assert "Published: 175.0B (Brown et al. 2020" in run("gpt3-175b")[1]
     assert "8,030,261,248, the same" in json.loads(run("llama3-8b", "--json")[1])["published"]
     assert json.loads(run("llama3-8b", "--json", "--set", "n_layer=8")[1])["published"] is None
 

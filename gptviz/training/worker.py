@@ -28,7 +28,6 @@ def main(folder: Path, more: Sequence[str]) -> int:
     os.nice(NICE)
     try:
         signal.signal(signal.SIGTERM, _leave)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])  # live.py starts the process without it
         status, reason = _train(folder, more), ""
     except _Asked:
         status, reason = INTERRUPTED, ""
@@ -46,8 +45,9 @@ def _leave(kind: int, frame: FrameType | None) -> None:
 
 
 def _train(folder: Path, more: Sequence[str]) -> int:
-    from .__main__ import main  # torch, which takes a while
+    from .__main__ import main  # torch, which takes a while, and is not to be broken off: it would name other errors
 
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])  # live.py starts the process without it
     words = [*json.loads((folder / "job.json").read_text(encoding="utf-8"))["words"], *more]
     status = main(words)
     saved = (folder / "state" / "last.pt").exists() and (folder / "stop").exists()
