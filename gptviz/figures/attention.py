@@ -26,16 +26,21 @@ def attention_heatmap(
     theme: Theme,
     scale: Weights = "0-1",
     masked: np.ndarray | None = None,
+    of: str = "",
+    blank: str = "masked",
 ) -> go.Figure:
-    """One head's attention weights. pattern (T, T), rows sum to 1; masked (T, T) bool: left blank.
+    """One head's attention weights. pattern (T, T), rows sum to 1; masked (T, T) bool: left blank, as `blank` says.
+
+    of: what they are shares of, where that is not all of the query's attention.
 
     scale: colours run over 0 to 1, 0 to this head's maximum, or the decades from 0.0001 to 1. A row that sees one key
     alone gives it 1, whatever the head does: it is no maximum.
     """
     values = matrix.blanked(pattern, masked)
     x, y = _tokens(labels)
-    colours = _weights(values, scale, theme)
-    return matrix.draw(values, x, y, colours, theme=theme, hover=HOVER, blank="masked")
+    colours = _weights(values, scale, theme, of)
+    hover = f"{HOVER} of {of}" if of else HOVER
+    return matrix.draw(values, x, y, colours, theme=theme, hover=hover, blank=blank)
 
 
 def attention_values(pattern: np.ndarray, masked: np.ndarray | None = None) -> np.ndarray:
@@ -105,7 +110,7 @@ def _numbered(n: int, title: str) -> matrix.Axis:
     return matrix.Axis(labels=[str(at) for at in range(n)], title=title)
 
 
-def _weights(values: np.ndarray, scale: Weights, theme: Theme) -> matrix.Scale:
+def _weights(values: np.ndarray, scale: Weights, theme: Theme, of: str) -> matrix.Scale:
     """Every scale is written out: a colour means nothing without its range."""
     chosen = values[(~np.isnan(values)).sum(1) > 1]  # rows that had a choice
     most = matrix.peak(chosen if chosen.size else values)
@@ -114,7 +119,7 @@ def _weights(values: np.ndarray, scale: Weights, theme: Theme) -> matrix.Scale:
         "max": (0, most, f"0 to {style.number(most)} (this head’s maximum)"),
         "log": (LOG_FLOOR, 1, "log scale, 10⁻⁴ to 1"),
     }[scale]
-    colours, title = style.ramp("attention", theme), f"attention weight, {words}"
+    colours, title = style.ramp("attention", theme), f"{f'share of {of}' if of else 'attention weight'}, {words}"
     return matrix.Scale(colours=colours, low=low, high=high, title=title, log=scale == "log")
 
 

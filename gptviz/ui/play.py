@@ -24,7 +24,7 @@ from gptviz.ui.played import PLAYER, SHOWING, Showing, hear
 from gptviz.ui.prompt import length, token_chips
 from gptviz.ui.selection import Selection, select
 from gptviz.ui.switch import stay
-from gptviz.ui.transport import ALT, KEY, LONGEST_PLAY, bars, settings
+from gptviz.ui.transport import ALT, KEY, LONGEST_PLAY, bars, settings, stale_buttons
 
 if TYPE_CHECKING:
     from gptviz import Step
@@ -60,6 +60,8 @@ def metronome(ahead: Ahead | None = None) -> None:
 
 def _metronome(ahead: Ahead | None) -> None:
     if st.session_state.playing:
+        if stale_buttons():
+            st.rerun()
         _go_on(ahead)
         return
     if AHEAD in st.session_state:  # with a KV cache as large as the text is long

@@ -105,7 +105,8 @@ def _say_length(selection: Selection, text: str) -> None:
     if total > seen or unread:
         first = f" Of the prompt's {len(text):,} characters the first {unread:,} were not even split." if unread else ""
         st.warning(
-            f"The model sees {size:,} tokens at a time. Of {total:,} tokens {total - seen:,} are left out; "
+            f"The model sees {size:,} tokens at a time. Of {total:,} tokens {total - seen:,} "
+            f"{'is' if total - seen == 1 else 'are'} left out; "
             f"what is shown is the end{' after the first token' if kept_first else ''}.{first}"
         )
     if not text:

@@ -110,8 +110,13 @@ def follow_text() -> None:
 
     What counts is what was drawn: a change before this one may have been cut off before it came to the buttons.
     """
-    if st.session_state.get(BUTTONS) == _buttons():
+    if not stale_buttons():
         redraw()
+
+
+def stale_buttons() -> bool:
+    """Whether the buttons on screen are those of before: what was to draw them was cut off."""
+    return st.session_state.get(BUTTONS) != _buttons()
 
 
 def _buttons() -> Buttons:

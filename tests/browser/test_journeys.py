@@ -114,6 +114,24 @@ def test_after_a_burst_of_presses_the_page_still_answers(app, visit: Visit):
         at_rest(page)
 
 
+def test_after_another_page_during_play_a_press_is_still_one(app, visit: Visit):
+    page = ready(visit(f"{app}/attention?prompt=Once+upon"))
+    button(page, "Play").click()
+    expect(page.locator(".chip.generated").nth(2)).to_be_visible(timeout=PATIENCE)
+    for name in ("Overview", "Attention"):
+        page.get_by_test_id("stSidebar").get_by_role("link", name=name, exact=True).click()
+        expect(main(page).get_by_role("heading", name=name, exact=True)).to_be_visible(timeout=PATIENCE)
+        page.wait_for_timeout(1000)
+    button(page, "Stop").click()
+    button(page, "Reset").click(timeout=PATIENCE)
+    expect(page.locator(".chip.generated")).to_have_count(0, timeout=PATIENCE)
+    at_rest(page)
+    button(page, "Step").click()
+    expect(page.locator(".chip.generated")).not_to_have_count(0, timeout=PATIENCE)
+    at_rest(page)
+    assert added(page) == written_by_steps("Once upon", 1)
+
+
 def test_while_it_plays_the_page_says_how_long_the_text_is(app, visit: Visit):
     """And so does the address, but for the last few tokens: who reloads the page goes on from there."""
     page = ready(visit(f"{app}/?prompt=Once+upon"))

@@ -154,6 +154,25 @@ def test_weights_may_count_by_what_they_move(open_page, run):
     assert "how much it moves" in said(at)
 
 
+@pytest.mark.parametrize(
+    ("weighted", "hidden", "of"),
+    [
+        ("false", "false", ""),
+        ("true", "false", " of what is moved"),
+        ("false", "true", " of the attention without the first token"),
+        ("true", "true", " of what is moved without the first token"),
+    ],
+)
+def test_the_matrix_and_the_cell_say_what_their_numbers_are(open_page, weighted, hidden, of):
+    at = open_page("attention", prompt=PROMPT, value_weighted=weighted, hide_first=hidden, cell="5, 2")
+    drawn = read(figure(at, "attention_heatmap"))["data"]
+    assert any(
+        str(trace.get("hovertemplate", "")).removesuffix("<extra></extra>").endswith("%{z}" + of) for trace in drawn
+    )
+    assert ("is left out, and what is left of each row" in said(at)) is (hidden == "true")
+    assert ("A is the weight as the model has it" in said(at)) is bool(of)
+
+
 def test_queries_keys_and_values_are_the_captured_ones(open_page, run):
     at = open_page("attention", prompt=PROMPT, layer="1", head="2", stage="q, k, v")
     for name in "qkv":

@@ -32,6 +32,8 @@ def cell_arithmetic(chosen: Selection, stages: Stages, layer: int, head: int) ->
     does = "may not attend to" if chosen.hidden(layer)[query, key] else "attends to"
     st.text(f"‘{chosen.labels[query]}’ ({query}) {does} ‘{chosen.labels[key]}’ ({key})")
     _weight(chosen, stages, layer, query, key)
+    if st.session_state.get("hide_first") or st.session_state.get("value_weighted"):
+        st.caption("A is the weight as the model has it, whatever the matrix above hides or weighs.")
     if not chosen.hidden(layer)[query, key]:
         _moved(chosen, layer, head, query, key)
     if st.toggle("Show the products of q · k", key="products", bind="query-params"):

@@ -127,8 +127,17 @@ def pattern_figure(chosen: Selection, layer: int, head: int) -> go.Figure:
     if hides_first(chosen):
         shown = without_first(shown)
         hidden = hidden | np.isnan(shown)
-    scale = st.session_state.scale
-    return attention_heatmap(shown, chosen.labels, theme=chosen.theme, scale=scale, masked=hidden)
+    blank = "masked, or hidden" if hides_first(chosen) else "masked"
+    how = dict(scale=st.session_state.scale, masked=hidden, of=shares_of(chosen), blank=blank)
+    return attention_heatmap(shown, chosen.labels, theme=chosen.theme, **how)
+
+
+def shares_of(chosen: Selection) -> str:
+    """What the matrix shows shares of, where that is not all of the query's attention."""
+    rest = " without the first token" if hides_first(chosen) else ""
+    if st.session_state.value_weighted:
+        return f"what is moved{rest}"
+    return f"the attention{rest}" if rest else ""
 
 
 def hides_first(chosen: Selection) -> bool:
@@ -163,7 +172,9 @@ def pattern_controls(chosen: Selection, layer: int, head: int) -> None:
         )
     if weighted:
         st.caption("Each weight times the length of its value, as a share of its row: how much it moves, not looks.")
-    elif not hides_first(chosen):
+    if hides_first(chosen):
+        st.caption("The first token’s column is left out, and what is left of each row is made to sum to 1 again.")
+    if not (weighted or hides_first(chosen)):
         error = float(np.abs(chosen.run.pattern(layer, head).sum(1) - 1).max())
         st.caption(f"Check: every row sums to 1; the largest error is {style.number(error)}.")
 

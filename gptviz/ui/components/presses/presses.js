@@ -1,18 +1,26 @@
 // Counts presses, in their order. What is told goes along with the press itself: both leave the browser together.
 
-const log = []; // the last of them: [its number since the page was loaded, the button's key]
-let count = 0;
+// One for the document: on the way from page to page this may be there twice, or be left without being told.
+const counter = (window.gptvizPresses ??= begin());
+
+function begin() {
+  const counter = { log: [], count: 0, keys: [], most: 0, send: null }; // log: [number, key], the last ones
+  document.addEventListener("click", (event) => hear(counter, event), { capture: true });
+  return counter;
+}
+
+function hear(counter, { target }) {
+  const button = target.closest?.("button");
+  const key = button && counter.keys.find((key) => button.closest(`.st-key-${key}`));
+  if (!key) return;
+  counter.log = [...counter.log, [++counter.count, key]].slice(-counter.most);
+  counter.send?.(counter.log);
+}
 
 export default function ({ data, setStateValue }) {
-  const { keys, most } = JSON.parse(new TextDecoder().decode(data));
-  const hear = ({ target }) => {
-    const button = target.closest?.("button");
-    const key = button && keys.find((key) => button.closest(`.st-key-${key}`));
-    if (!key) return;
-    log.push([++count, key]);
-    log.splice(0, log.length - most);
-    setStateValue("log", [...log]);
+  const send = (log) => setStateValue("log", log);
+  Object.assign(counter, JSON.parse(new TextDecoder().decode(data)), { send });
+  return () => {
+    if (counter.send === send) counter.send = null;
   };
-  document.addEventListener("click", hear, { capture: true });
-  return () => document.removeEventListener("click", hear, { capture: true });
 }
