@@ -8,7 +8,7 @@ from gptviz.ui.switch import arrive
 
 LAYOUT = (  # Streamlit leaves wide margins; tables and figures need the room
     "<style>.stMainBlockContainer{max-width:1400px;padding:3rem 2rem 4rem}"
-    "button[kind=segmented_controlActive]{color:inherit;font-weight:600}"  # in its own colour it is hard to read
+    ".stButtonGroup button[aria-checked=true]{color:inherit!important}"  # in the theme's own colour it is hard to read
     "@media(max-width:640px){.stMainBlockContainer{padding:3rem 1rem 4rem}}</style>"
 )
 
