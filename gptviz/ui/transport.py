@@ -106,7 +106,7 @@ class Buttons(NamedTuple):
 
 
 def follow_text() -> None:
-    """The end of a callback that changed the text: the parts are drawn again, the whole page for other buttons only.
+    """The end of a callback that changed the text, or what is made of it: draws the parts, or all for other buttons.
 
     What counts is what was drawn: a change before this one may have been cut off before it came to the buttons.
     """

@@ -23,8 +23,11 @@ def choose_cell(click: Click) -> None:
     choose(cell=f"{int(click['y'])}, {int(click['x'])}")
 
 
-def cell_arithmetic(chosen: Selection, stages: Stages, layer: int, head: int) -> None:
-    """The chosen cell's weight, from its dot product on, and what it moves, in this head's numbers."""
+def cell_arithmetic(chosen: Selection, stages: Stages, layer: int, head: int, *, as_is: bool) -> None:
+    """The chosen cell's weight, from its dot product on, and what it moves, in this head's numbers.
+
+    as_is: the matrix above shows the weights as they are.
+    """
     at = _named(len(chosen.ids))
     if at is None:
         return
@@ -32,7 +35,7 @@ def cell_arithmetic(chosen: Selection, stages: Stages, layer: int, head: int) ->
     does = "may not attend to" if chosen.hidden(layer)[query, key] else "attends to"
     st.text(f"‘{chosen.labels[query]}’ ({query}) {does} ‘{chosen.labels[key]}’ ({key})")
     _weight(chosen, stages, layer, query, key)
-    if st.session_state.get("hide_first") or st.session_state.get("value_weighted"):
+    if not as_is:
         st.caption("A is the weight as the model has it, whatever the matrix above hides or weighs.")
     if not chosen.hidden(layer)[query, key]:
         _moved(chosen, layer, head, query, key)

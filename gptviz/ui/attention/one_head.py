@@ -53,7 +53,7 @@ def one_head(chosen: Selection, layer: int, head: int) -> None:
         plot(figure, key=MATRIX, alt=alt, on_click=choose_cell)
         if stage == "pattern":
             send_ahead(chosen, layer)
-        cell_arithmetic(chosen, stages, layer, head)
+        cell_arithmetic(chosen, stages, layer, head, as_is=stage != "pattern" or not shares_of(chosen))
     explain(chosen, formula)
 
 
@@ -134,10 +134,10 @@ def pattern_figure(chosen: Selection, layer: int, head: int) -> go.Figure:
 
 def shares_of(chosen: Selection) -> str:
     """What the matrix shows shares of, where that is not all of the query's attention."""
-    rest = " without the first token" if hides_first(chosen) else ""
-    if st.session_state.value_weighted:
-        return f"what is moved{rest}"
-    return f"the attention{rest}" if rest else ""
+    what = "what is moved" if st.session_state.value_weighted else "the attention"
+    if hides_first(chosen):
+        return f"{what} without the first token"
+    return what if st.session_state.value_weighted else ""
 
 
 def hides_first(chosen: Selection) -> bool:
@@ -174,7 +174,7 @@ def pattern_controls(chosen: Selection, layer: int, head: int) -> None:
         st.caption("Each weight times the length of its value, as a share of its row: how much it moves, not looks.")
     if hides_first(chosen):
         st.caption("The first token’s column is left out, and what is left of each row is made to sum to 1 again.")
-    if not (weighted or hides_first(chosen)):
+    if not shares_of(chosen):
         error = float(np.abs(chosen.run.pattern(layer, head).sum(1) - 1).max())
         st.caption(f"Check: every row sums to 1; the largest error is {style.number(error)}.")
 

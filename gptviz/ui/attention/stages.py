@@ -119,9 +119,8 @@ def stage_tile(chosen: Selection, layer: int, stages: Stages, name: str) -> Tile
     seen = np.where(np.isneginf(stages.masked if weights else matrix), np.nan, matrix)
     pixels = quantise(max_pool(seen, 64), 1) if weights else quantise_signed(pool_by_size(seen, 64))
     title, sentence, _ = described(chosen.run.config, layer, name)
-    return Tile(
-        name, title, pixels, "attention" if weights else "signed", hover=sentence, label=title.replace("position ", "")
-    )
+    label = title.replace("position ", "")  # a tile is narrow
+    return Tile(name, title, pixels, "attention" if weights else "signed", hover=sentence, label=label)
 
 
 def open_stage(name: str) -> None:

@@ -172,8 +172,8 @@ function report(host, { points }) {
   host.send({ x, y, z: z ?? null, customdata: customdata ?? null, curve });
 }
 
-// What nobody sees, or takes long, lets the rest go first, until the browser has nothing else to do. While the text plays on, which is
-// to say never, until somebody looks.
+// What nobody sees, or what takes long, lets the rest go first, until the browser has nothing else to do. While the
+// text plays on, which is to say never, until somebody looks.
 function rest(host) {
   if (host.drawn && playing()) {
     return new Promise((resolve) => (host.wanted = resolve));
